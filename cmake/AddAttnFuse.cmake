@@ -55,5 +55,12 @@ function(add_attnfuse_unittest name)
   add_dependencies(AttnFuseUnitTests ${name})
 endfunction()
 
-# attnfuse_tablegen(output generator... ): mlir_tablegen into the current folder.
+# Every generated header; libraries depend on it as a whole, which keeps the
+# order of the build simple and costs nothing, generation being quick.
 add_custom_target(attnfuse_tablegen)
+
+# attnfuse_tablegen_target(name): what the mlir_tablegen calls above it made.
+function(attnfuse_tablegen_target name)
+  add_public_tablegen_target(${name})
+  add_dependencies(attnfuse_tablegen ${name})
+endfunction()
