@@ -104,14 +104,18 @@ static void printLaunchOuts(OpAsmPrinter &printer, Operation *,
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto kernel =
-      symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
-  if (!kernel) {
-    return emitOpError() << "expected the name of a tile.kernel, got "
-                         << getKernelAttr();
-  }
   if (getOutputs().getTypes() != getInits().getTypes()) {
     return emitOpError() << "expected results of the types of 'outs'";
+  }
+  Operation *symbol = symbols.lookupNearestSymbolFrom(*this, getKernelAttr());
+  auto kernel = dyn_cast_or_null<KernelOp>(symbol);
+  if (!kernel) {
+    // A lowered kernel is a function of its target's dialect.
+    if (symbol && isa<FunctionOpInterface>(symbol)) {
+      return success();
+    }
+    return emitOpError() << "expected the name of a tile.kernel, got "
+                         << getKernelAttr();
   }
   SmallVector<Type> operands(getInputs().getTypes());
   llvm::append_range(operands, getInits().getTypes());

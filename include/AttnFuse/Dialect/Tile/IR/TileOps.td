@@ -77,7 +77,8 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments,
   let summary = "run a kernel over its grid";
   let description = [{
     Passes the tensors and scalars `ins` and the tensors `outs` to the kernel;
-    the results are `outs` after the run. Host code.
+    the results are `outs` after the run. Host code. Once kernels are lowered,
+    the symbol names the function in a module of kernels that replaced them.
 
     Example:
     ```mlir
@@ -88,7 +89,7 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments,
     ```
     Errors: an unknown kernel, operands that do not match its arguments.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$inputs,
+  let arguments = (ins SymbolRefAttr:$kernel, Variadic<AnyType>:$inputs,
                        Variadic<AnyRankedTensor>:$inits);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{

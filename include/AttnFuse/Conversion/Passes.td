@@ -1,0 +1,50 @@
+//===- Passes.td - passes between dialects -----------------*- tablegen -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_CONVERSION_PASSES
+#define ATTNFUSE_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
+  let summary = "turn attention kernels into tile programs";
+  let description = [{
+    Each function marked `attn.kernel` becomes one `tile.kernel` (and one more
+    per rotation placed `once`); the function keeps the launches. Softmax is
+    computed online over tiles of keys: tiles that the mask leaves empty are
+    not visited, tiles that it leaves whole are not tested.
+
+    The tiling is the function's `tile.schedule` attribute if it has one, else
+    that of the options, else the chip's.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"cpu\"", "Chip whose table gives the schedule">,
+    Option<"blockM", "block-m", "int64_t", "0", "Query rows per tile; 0: from the chip's table">,
+    Option<"blockN", "block-n", "int64_t", "0", "Key rows per tile; 0: from the chip's table">
+  ];
+  let dependentDialects = ["::attnfuse::tile::TileDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Number of tile kernels made">];
+}
+
+def ConvertTileToLoops : Pass<"convert-tile-to-loops", "::mlir::ModuleOp"> {
+  let summary = "lower tile kernels to vector loops for a CPU";
+  let description = [{
+    Each `tile.kernel` becomes a function over memrefs and two more arguments:
+    the first and one past the last grid point to run, in linear order, so that
+    a thread pool may share out the grid. Tiles become buffers of f32 on the
+    stack with query rows in vector lanes; products are register-blocked.
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", "0", "Width of a vector register; 0: the host's">,
+    Option<"vectorRegisters", "vector-registers", "int64_t", "0", "Number of vector registers; 0: the host's">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTNFUSE_CONVERSION_PASSES

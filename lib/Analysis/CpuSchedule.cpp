@@ -1,0 +1,54 @@
+//===- CpuSchedule.cpp - tiling for CPUs -----------------------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "AttnFuse/Analysis/CpuSchedule.h"
+
+#include <algorithm>
+
+using namespace attnfuse;
+
+CpuMicroTile attnfuse::chooseMicroTile(const CpuVectors &cpu,
+                                       int64_t rowVectors, int64_t columns) {
+  CpuMicroTile best{1, 1};
+  double bestCost = 1e9;
+  for (int64_t vectors = 1; vectors <= rowVectors; ++vectors) {
+    if (rowVectors % vectors) {
+      continue;
+    }
+    int64_t rows = std::min((cpu.registers - 1 - vectors) / vectors, columns);
+    for (int64_t count = 1; count <= rows; ++count) {
+      // Loads per multiply-add; columns that are left over run a smaller
+      // block at a worse ratio, which is charged as if they were whole.
+      double blocks = (columns + count - 1) / count;
+      double cost = blocks * (vectors + count) /
+                    static_cast<double>(vectors * columns);
+      if (cost < bestCost - 1e-12) {
+        bestCost = cost;
+        best = {vectors, count};
+      }
+    }
+  }
+  return best;
+}
+
+CpuBlocks attnfuse::chooseCpuBlocks(const CpuVectors &cpu, int64_t width,
+                                    int64_t valueWidth, int64_t queries,
+                                    int64_t tableBlock) {
+  // Three or six vectors of rows suit both 16 and 32 registers; more rows per
+  // tile amortise the copy of the key and value tiles.
+  int64_t vectors = width + valueWidth <= 512 ? 6 : 3;
+  if (tableBlock > 0) {
+    // Tiles that coincide with the table's blocks are empty or whole.
+    vectors = 4;
+    while (vectors > 1 && tableBlock % (vectors * cpu.lanes)) {
+      vectors /= 2;
+    }
+  }
+  if (queries >= 0) {
+    int64_t needed = std::max<int64_t>((queries + cpu.lanes - 1) / cpu.lanes, 1);
+    vectors = std::min(vectors, needed);
+  }
+  return {vectors * cpu.lanes, 64};
+}

@@ -1,0 +1,33 @@
+//===- AttentionKernel.h - the main kernel of an attention -----*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_LIB_CONVERSION_ATTNTOTILE_ATTENTIONKERNEL_H
+#define ATTNFUSE_LIB_CONVERSION_ATTNTOTILE_ATTENTIONKERNEL_H
+
+#include "KernelContext.h"
+
+namespace attnfuse {
+
+/// Builds the tile kernel of a program's attention. `inputs` are the values of
+/// the function that become its arguments; the key among them stands for the
+/// rotated key if the program rotates keys once, ahead of this kernel.
+/// `outputs` are, in order, the tensor and the log-sum-exp, as far as wanted.
+mlir::FailureOr<tile::KernelOp>
+buildAttentionKernel(mlir::func::FuncOp source, llvm::StringRef name,
+                     const AttentionProgram &program, mlir::ValueRange inputs,
+                     llvm::ArrayRef<mlir::RankedTensorType> outputs,
+                     tile::ScheduleAttr schedule, mlir::Value rotatedKey);
+
+/// Builds the kernel that applies `ropes` to a whole tensor of the function.
+tile::KernelOp buildRotationKernel(mlir::func::FuncOp source,
+                                   llvm::StringRef name,
+                                   llvm::ArrayRef<attn::RopeOp> ropes,
+                                   mlir::Value tensor, mlir::ValueRange inputs,
+                                   mlir::RankedTensorType output,
+                                   int64_t rows);
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_LIB_CONVERSION_ATTNTOTILE_ATTENTIONKERNEL_H

@@ -1,0 +1,124 @@
+//===- CpuKernels.cpp - kernels compiled for this CPU ----------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "AttnFuse/Target/CPU/CpuKernels.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <atomic>
+#include <mutex>
+
+using namespace attnfuse;
+
+CpuKernels::CpuKernels(std::unique_ptr<mlir::ExecutionEngine> engine)
+    : engine(std::move(engine)) {}
+
+CpuKernels::~CpuKernels() = default;
+
+llvm::Expected<std::unique_ptr<CpuKernels>>
+CpuKernels::compile(mlir::ModuleOp kernels) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  mlir::registerBuiltinDialectTranslation(*kernels->getContext());
+  mlir::registerLLVMDialectTranslation(*kernels->getContext());
+
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) {
+    return builder.takeError();
+  }
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  auto machine = builder->createTargetMachine();
+  if (!machine) {
+    return machine.takeError();
+  }
+  std::shared_ptr<llvm::TargetMachine> target = std::move(*machine);
+  mlir::ExecutionEngineOptions options;
+  // The kernels come blocked and vectorised; level 2 does what is left.
+  auto optimise = mlir::makeOptimizingTransformer(2, 0, target.get());
+  options.transformer = [optimise, target](llvm::Module *module) {
+    return optimise(module);
+  };
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Aggressive;
+  options.enableObjectDump = false;
+  auto engine = mlir::ExecutionEngine::create(kernels, options);
+  if (!engine) {
+    return engine.takeError();
+  }
+  return std::unique_ptr<CpuKernels>(new CpuKernels(std::move(*engine)));
+}
+
+llvm::Error CpuKernels::launch(llvm::StringRef name,
+                               llvm::ArrayRef<KernelArgument> arguments,
+                               int64_t points,
+                               llvm::ThreadPoolInterface &pool) const {
+  auto function = engine->lookupPacked(("_mlir_ciface_" + name).str());
+  if (!function) {
+    return function.takeError();
+  }
+  // Descriptors of MLIR's memref ABI: allocated and aligned pointer, offset,
+  // sizes, strides. The wrapper takes the address of every argument.
+  std::vector<std::vector<int64_t>> descriptors(arguments.size());
+  std::vector<int64_t *> pointers(arguments.size());
+  std::vector<int64_t> integers(arguments.size());
+  std::vector<float> reals(arguments.size());
+  std::vector<void *> packed(arguments.size() + 2);
+  for (auto [place, argument] : llvm::enumerate(arguments)) {
+    integers[place] = argument.integer;
+    reals[place] = static_cast<float>(argument.real);
+    switch (argument.kind) {
+    case KernelArgument::Array: {
+      std::vector<int64_t> &descriptor = descriptors[place];
+      auto address = reinterpret_cast<int64_t>(argument.array.data);
+      descriptor = {address, address, 0};
+      llvm::append_range(descriptor, argument.array.sizes);
+      llvm::append_range(descriptor, argument.array.strides);
+      pointers[place] = descriptor.data();
+      packed[place] = &pointers[place];
+      break;
+    }
+    case KernelArgument::F32:
+      packed[place] = &reals[place];
+      break;
+    case KernelArgument::Index:
+    case KernelArgument::I32:
+    case KernelArgument::I64:
+      packed[place] = &integers[place];
+      break;
+    }
+  }
+
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    std::vector<void *> mine = packed;
+    for (int64_t point = next++; point < points; point = next++) {
+      int64_t end = point + 1;
+      mine[arguments.size()] = &point;
+      mine[arguments.size() + 1] = &end;
+      (*function)(mine.data());
+    }
+  };
+  auto threads = std::min<int64_t>(pool.getMaxConcurrency(), points);
+  if (threads <= 1) {
+    work();
+    return llvm::Error::success();
+  }
+  llvm::ThreadPoolTaskGroup group(pool);
+  for (int64_t thread = 0; thread < threads; ++thread) {
+    group.async(work);
+  }
+  group.wait();
+  return llvm::Error::success();
+}
