@@ -62,6 +62,13 @@ struct ConvertTileToLoopsPass
     }
     // The launches now name functions of the module of kernels.
     getOperation().walk([&](tile::LaunchOp launch) {
+      auto kernel = SymbolTable::lookupNearestSymbolFrom<tile::KernelOp>(
+          launch, launch.getKernelAttr());
+      if (!kernel) {
+        return;
+      }
+      // Whoever runs the launch has to know the grid's rule.
+      launch->setAttr("grid", kernel.getGrid());
       launch.setKernelAttr(SymbolRefAttr::get(
           &getContext(), target.getSymName().value(),
           FlatSymbolRefAttr::get(launch.getKernelAttr().getLeafReference())));

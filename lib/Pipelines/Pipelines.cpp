@@ -1,0 +1,49 @@
+//===- Pipelines.cpp - the passes in order ---------------------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "AttnFuse/Pipelines/Pipelines.h"
+
+#include "AttnFuse/Conversion/Passes.h"
+#include "AttnFuse/Dialect/Attn/Transforms/Passes.h"
+#include "AttnFuse/Dialect/Tile/IR/Tile.h"
+#include "AttnFuse/Target/CPU/CpuKernels.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void attnfuse::buildAttnFuseToTile(OpPassManager &pm,
+                                   const PipelineOptions &options) {
+  pm.addNestedPass<func::FuncOp>(attn::createAttnCanonicalize());
+  pm.addPass(attn::createAttnOutline());
+//ANALYSES
+  AttnToTileOptions tiling;
+  tiling.chip = options.chip;
+  tiling.blockM = options.blockM;
+  tiling.blockN = options.blockN;
+  pm.addPass(createAttnToTile(tiling));
+  pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+void attnfuse::buildAttnFuseToCPU(OpPassManager &pm,
+                                  const PipelineOptions &options) {
+  buildAttnFuseToTile(pm, options);
+  pm.addPass(createConvertTileToLoops());
+  buildLoopsToLLVMPipeline(pm.nest<ModuleOp>());
+}
+
+void attnfuse::registerAttnFusePipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "attnfuse-to-tile", "attn programs to tile programs",
+      buildAttnFuseToTile);
+  PassPipelineRegistration<PipelineOptions>(
+      "attnfuse-to-cpu", "attn programs to the LLVM dialect for a CPU",
+      buildAttnFuseToCPU);
+}

@@ -1,0 +1,142 @@
+//===- Check.cpp - comparison with the oracle ------------------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+
+#include "AttnFuse/Dialect/Attn/IR/Attn.h"
+#include "AttnFuse/Reference/Evaluator.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace attnfuse;
+using namespace attnfuse::run;
+
+static double unitRoundoff(DType type) {
+  switch (type) {
+  case DType::BF16:
+    return 0x1p-8;
+  case DType::F16:
+    return 0x1p-11;
+  default:
+    return 0x1p-24;
+  }
+}
+
+/// The part of the tolerance that does not depend on the element.
+static double arithmeticError(func::FuncOp function,
+                              ArrayRef<Argument> arguments) {
+  double largest = 1;
+  int64_t keys = 1;
+  for (const Argument &argument : arguments) {
+    const HostTensor &tensor = argument.value;
+    if (!isFloat(tensor.dtype()) || tensor.rank() != 4) {
+      continue;
+    }
+    keys = std::max(keys, tensor.shape()[2]);
+    for (double value : tensor.toDouble()) {
+      // The lowest finite value stands for a mask in biases.
+      if (std::isfinite(value) && std::abs(value) < 1e30) {
+        largest = std::max(largest, std::abs(value));
+      }
+    }
+  }
+  int64_t width = 1;
+  double factor = 0;
+  function->getParentOfType<ModuleOp>().walk([&](Operation *op) {
+    if (auto product = dyn_cast<attn::ScaledDotProductOp>(op)) {
+      width = std::max(width, product.getQuery().getType().getDimSize(3));
+      factor += 1;
+    }
+  });
+  factor = std::max(factor, 1.0);
+  function->getParentOfType<ModuleOp>().walk([&](attn::ReluAttentionOp relu) {
+    factor *= relu.getMean() ? 1 : static_cast<double>(keys);
+  });
+  return 0x1p-24 * largest * factor *
+         (16 * std::sqrt(double(width)) + 2 * std::sqrt(double(keys)) + 64);
+}
+
+/// Rows per head such that the oracle needs about ten seconds at most.
+static int64_t affordableRows(ArrayRef<Argument> arguments) {
+  double heads = 1, rows = 1, width = 1;
+  for (const Argument &argument : arguments) {
+    if (argument.value.rank() == 4) {
+      ArrayRef<int64_t> shape = argument.value.shape();
+      heads = std::max<double>(heads, shape[0] * shape[1]);
+      rows = std::max<double>(rows, shape[2]);
+      width = std::max<double>(width, shape[3]);
+    }
+  }
+  constexpr double operationsPerSecond = 1.5e9;
+  double perRow = heads * rows * width * 4;
+  double affordable = 10 * operationsPerSecond / perRow;
+  return affordable >= rows ? 0
+                            : std::max<int64_t>(static_cast<int64_t>(affordable),
+                                                4);
+}
+
+llvm::Expected<std::vector<CheckResult>>
+attnfuse::run::checkResults(func::FuncOp function,
+                            ArrayRef<Argument> arguments,
+                            ArrayRef<HostTensor> results,
+                            const Options &options) {
+  std::vector<HostTensor> inputs;
+  for (const Argument &argument : arguments) {
+    inputs.push_back(argument.value);
+  }
+  reference::Options oracle;
+  oracle.threads = options.threads;
+  oracle.maxRowsPerHead =
+      options.checkRows ? options.checkRows : affordableRows(arguments);
+  auto exact = reference::evaluate(function, inputs, oracle);
+  if (!exact) {
+    return exact.takeError();
+  }
+  double arithmetic = arithmeticError(function, arguments);
+  std::vector<CheckResult> checks;
+  for (auto [place, result] : llvm::enumerate(results)) {
+    CheckResult check;
+    const reference::Result &wanted = (*exact)[place];
+    std::vector<double> got = result.toDouble();
+    std::vector<double> want = wanted.values.toDouble();
+    double unit = unitRoundoff(result.dtype());
+    int64_t width = result.rank() == 4 ? result.shape()[3] : 1;
+    check.worstError = -1;
+    for (size_t n = 0; n < got.size(); ++n) {
+      if (!wanted.computed.empty() && !wanted.computed[n / width]) {
+        continue;
+      }
+      ++check.compared;
+      bool same = got[n] == want[n] ||
+                  (std::isnan(got[n]) && std::isnan(want[n]));
+      double error = same ? 0 : std::abs(got[n] - want[n]);
+      double tolerance = unit * std::abs(want[n]) + arithmetic;
+      // NaN and infinity where a number is due are beyond every tolerance.
+      double share = std::isfinite(error) && std::isfinite(tolerance)
+                         ? error / tolerance
+                         : std::numeric_limits<double>::infinity();
+      share = same ? 0 : share;
+      if (share > check.worstShare || check.worstError < 0) {
+        check.worstShare = share;
+        check.worstError = error;
+        int64_t rest = n;
+        SmallVector<int64_t> index(result.rank());
+        for (int64_t dim = result.rank() - 1; dim >= 0; --dim) {
+          index[dim] = rest % result.shape()[dim];
+          rest /= result.shape()[dim];
+        }
+        check.worstPlace.clear();
+        for (int64_t at : index) {
+          check.worstPlace +=
+              (check.worstPlace.empty() ? "" : ", ") + std::to_string(at);
+        }
+      }
+    }
+    check.worstError = std::max(check.worstError, 0.0);
+    checks.push_back(check);
+  }
+  return checks;
+}

@@ -1,0 +1,170 @@
+//===- Options.cpp - the command line of attnfuse-run ----------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace cl = llvm::cl;
+using namespace attnfuse::run;
+
+static cl::OptionCategory category("attnfuse-run options");
+
+static cl::opt<std::string> program(cl::Positional, cl::desc("PROGRAM.mlir"),
+                                    cl::Required, cl::cat(category));
+static cl::opt<std::string>
+    entry("entry", cl::desc("Function to run (default: the first public one)"),
+          cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string>
+    device("device",
+           cl::desc("cpu or cuda[:n] (default: a GPU if there is one, else cpu)"),
+           cl::value_desc("device"), cl::cat(category));
+static cl::list<std::string>
+    sets("set",
+         cl::desc("Value of a dynamic extent or an integer argument, e.g. N=8192"),
+         cl::value_desc("name=value"), cl::CommaSeparated, cl::cat(category));
+static cl::list<std::string> inputs(
+    "input",
+    cl::desc("File of an argument, by name or number: q=q.npy, "
+             "1=model.safetensors:layer.k (default: random by seed)"),
+    cl::value_desc("arg=file"), cl::cat(category));
+static cl::list<std::string>
+    outputs("output",
+            cl::desc("File for a result, by number: 0=out.npy; a file alone "
+                     "takes the next result"),
+            cl::value_desc("[n=]file"), cl::cat(category));
+static cl::opt<uint64_t> seed("seed", cl::desc("Seed of random inputs"),
+                              cl::init(0), cl::cat(category));
+static cl::opt<unsigned>
+    threads("threads", cl::desc("CPU threads (default: one per core)"),
+            cl::init(0), cl::cat(category));
+static cl::opt<bool>
+    allowEmpty("allow-empty",
+               cl::desc("Accept extents of 0: results are zeros or empty"),
+               cl::cat(category));
+static cl::opt<bool>
+    check("check", cl::desc("Compare every result with the float64 oracle"),
+          cl::cat(category));
+static cl::opt<int64_t>
+    checkRows("check-rows",
+              cl::desc("Rows per head that --check compares, evenly spaced; 0: "
+                       "all, as far as about 10 seconds allow"),
+              cl::init(0), cl::cat(category));
+static cl::opt<bool>
+    bench("bench", cl::desc("Time the program: warm-up, then repetitions"),
+          cl::cat(category));
+static cl::opt<int64_t> warmup("warmup", cl::desc("Runs before timing"),
+                               cl::init(3), cl::cat(category));
+static cl::opt<int64_t>
+    repetitions("repetitions",
+                cl::desc("Timed runs; 0: for about a second, 5 to 1000"),
+                cl::init(0), cl::cat(category));
+static cl::opt<bool>
+    explain("explain", cl::desc("Say what was chosen for each kernel and why"),
+            cl::cat(category));
+static cl::opt<std::string>
+    emit("emit", cl::desc("Print the program in a form and stop: tile or llvm"),
+         cl::value_desc("form"), cl::cat(category));
+static cl::opt<std::string>
+    dumpPhases("dump-phases",
+               cl::desc("Write the program after each pass to a folder"),
+               cl::value_desc("dir"), cl::cat(category));
+static cl::opt<std::string>
+    json("json", cl::desc("Write the report as JSON; - is the output"),
+         cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    rope("rope", cl::desc("Place of key rotations: in_loop or once (default: "
+                          "by predicted cost)"),
+         cl::value_desc("place"), cl::cat(category));
+static cl::opt<int64_t>
+    blockM("block-m", cl::desc("Query rows per tile (default: the chip's)"),
+           cl::init(0), cl::cat(category));
+static cl::opt<int64_t>
+    blockN("block-n", cl::desc("Key rows per tile (default: the chip's)"),
+           cl::init(0), cl::cat(category));
+
+llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Runs, checks and times an attention program.\n\n"
+      "  attnfuse-run examples/llama3_prefill.mlir --set N=2048 --check\n");
+  Options options;
+  options.program = program;
+  options.entry = entry;
+  options.device = device;
+  options.seed = seed;
+  options.threads = threads;
+  options.allowEmpty = allowEmpty;
+  options.check = check;
+  options.checkRows = checkRows;
+  options.bench = bench;
+  options.warmup = warmup;
+  options.repetitions = repetitions;
+  options.explain = explain;
+  options.emit = emit;
+  options.dumpPhases = dumpPhases;
+  options.json = json;
+  options.rope = rope;
+  options.blockM = blockM;
+  options.blockN = blockN;
+  for (llvm::StringRef set : sets) {
+    auto [name, text] = set.split('=');
+    int64_t value;
+    if (name.empty() || text.getAsInteger(10, value) || value < 0) {
+      return llvm::createStringError(
+          "--set takes NAME=VALUE with a whole number of at least 0, got '" +
+          set + "'");
+    }
+    options.extents[name.str()] = value;
+  }
+  for (llvm::StringRef input : inputs) {
+    auto [name, file] = input.split('=');
+    if (name.empty() || file.empty()) {
+      return llvm::createStringError(
+          "--input takes ARGUMENT=FILE, by name or number, got '" + input +
+          "'");
+    }
+    name.consume_front("%");
+    options.inputs[name.str()] = file.str();
+  }
+  size_t next = 0;
+  for (llvm::StringRef output : outputs) {
+    auto [name, file] = output.split('=');
+    size_t place;
+    if (file.empty()) {
+      options.outputs[std::to_string(next++)] = output.str();
+    } else if (name.getAsInteger(10, place)) {
+      return llvm::createStringError(
+          "--output takes [NUMBER=]FILE, got '" + output + "'");
+    } else {
+      options.outputs[name.str()] = file.str();
+      next = place + 1;
+    }
+  }
+  for (auto [value, name] :
+       {std::pair<int64_t, const char *>(warmup, "--warmup"),
+        std::pair<int64_t, const char *>(repetitions, "--repetitions"),
+        std::pair<int64_t, const char *>(checkRows, "--check-rows"),
+        std::pair<int64_t, const char *>(blockM, "--block-m"),
+        std::pair<int64_t, const char *>(blockN, "--block-n")}) {
+    if (value < 0) {
+      return llvm::createStringError(llvm::Twine(name) +
+                                     " takes a number of at least 0, got " +
+                                     llvm::Twine(value));
+    }
+  }
+  if (!options.emit.empty() && options.emit != "tile" &&
+      options.emit != "llvm") {
+    return llvm::createStringError("--emit takes 'tile' or 'llvm', got '" +
+                                   options.emit + "'");
+  }
+  if (threads > 4096) {
+    return llvm::createStringError("--threads takes 1 to 4096, got " +
+                                   llvm::Twine(threads));
+  }
+  return options;
+}

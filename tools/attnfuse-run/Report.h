@@ -1,0 +1,48 @@
+//===- Report.h - what attnfuse-run prints ---------------------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_TOOLS_ATTNFUSE_RUN_REPORT_H
+#define ATTNFUSE_TOOLS_ATTNFUSE_RUN_REPORT_H
+
+#include "Check.h"
+#include "Inputs.h"
+#include "Timing.h"
+
+#include <optional>
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
+namespace attnfuse::run {
+
+struct Report {
+  std::string device, program, function;
+  std::vector<Argument> arguments;
+  std::vector<HostTensor> results;
+  double passSeconds = 0, codeSeconds = 0, firstRunSeconds = 0;
+  std::vector<std::string> explanation;
+  std::vector<CheckResult> checks;
+  std::optional<Timing> timing;
+  std::vector<std::pair<std::string, double>> kernelTimes;
+  /// Operations of the products, every pair of query and key counted.
+  double flops = 0;
+};
+
+/// "cpu (znver4, 2 threads, 512-bit vectors)".
+std::string describeHost(unsigned threads);
+
+/// 2 (D + Dv) per pair of query and key, heads and batch, for each attention
+/// whose extents are known from the arguments.
+double countFlops(mlir::func::FuncOp function,
+                  llvm::ArrayRef<HostTensor> inputs);
+
+void printReport(llvm::raw_ostream &stream, const Report &report,
+                 const Options &options);
+llvm::Error writeJson(llvm::StringRef path, const Report &report);
+
+} // namespace attnfuse::run
+
+#endif // ATTNFUSE_TOOLS_ATTNFUSE_RUN_REPORT_H

@@ -1,0 +1,195 @@
+//===- attnfuse-run.cpp - run, check and time a program --------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Check.h"
+#include "Compile.h"
+#include "Inputs.h"
+#include "Options.h"
+#include "Report.h"
+#include "Timing.h"
+
+#include "AttnFuse/Reference/ShapeCheck.h"
+#include "AttnFuse/Support/TensorIO.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace attnfuse;
+using namespace attnfuse::run;
+
+/// The device to run on, or why there is none.
+static llvm::Error checkDevice(const Options &options) {
+  StringRef device = options.device;
+  if (device.empty() || device == "cpu") {
+    return llvm::Error::success();
+  }
+  if (device.consume_front("cuda") &&
+      (device.empty() || device.starts_with(":"))) {
+    return llvm::createStringError(
+        "--device=" + options.device +
+        ": this build has no GPU target yet; use --device=cpu, or leave the "
+        "flag out");
+  }
+  return llvm::createStringError("--device=" + options.device +
+                                 ": expected cpu or cuda[:n]");
+}
+
+static int64_t longestOf(ArrayRef<Argument> arguments) {
+  int64_t longest = 1;
+  for (const Argument &argument : arguments) {
+    if (argument.value.rank() == 4) {
+      longest = std::max(longest, argument.value.shape()[2]);
+    }
+  }
+  return longest;
+}
+
+static llvm::Error writeOutputs(const Options &options,
+                                ArrayRef<HostTensor> results) {
+  for (auto &[number, file] : options.outputs) {
+    if (llvm::Error error = writeTensor(file, results[std::stoul(number)])) {
+      return error;
+    }
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error runProgram(const Options &options) {
+  if (llvm::Error error = checkDevice(options)) {
+    return error;
+  }
+  std::string message;
+  auto file = openInputFile(options.program, &message);
+  if (!file) {
+    return llvm::createStringError(message);
+  }
+  std::string source = file->getBuffer().str();
+  MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module) {
+    return llvm::createStringError("'" + options.program +
+                                   "' is not a valid program");
+  }
+  if (!options.emit.empty()) {
+    return emitForm(*module, options);
+  }
+  auto function = findEntry(*module, options);
+  if (!function) {
+    return function.takeError();
+  }
+
+  Report report;
+  report.device = describeHost(options.threads);
+  report.program = options.program;
+  report.function = function->getSymName().str();
+
+  // Everything that can be refused is, before anything is compiled.
+  size_t numResults = function->getNumResults();
+  for (auto &[number, file] : options.outputs) {
+    if (std::stoul(number) >= numResults) {
+      return llvm::createStringError(
+          "--output " + number + "=" + file + ": the function has " +
+          llvm::Twine(numResults) + " results, numbered from 0");
+    }
+    if (llvm::Error error = checkWritable(file)) {
+      return error;
+    }
+  }
+  auto arguments = makeInputs(*function, source, options);
+  if (!arguments) {
+    return arguments.takeError();
+  }
+  report.arguments = *arguments;
+  std::vector<HostTensor> inputs;
+  for (const Argument &argument : *arguments) {
+    inputs.push_back(argument.value);
+  }
+  if (llvm::Error error = reference::checkInputs(*function, inputs)) {
+    return error;
+  }
+
+  auto compiled = compileForCPU(*module, options, longestOf(*arguments));
+  if (!compiled) {
+    return compiled.takeError();
+  }
+  report.passSeconds = compiled->passSeconds;
+  report.codeSeconds = compiled->codeSeconds;
+  report.explanation = compiled->explanation;
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+  auto entry = compiled->module->lookupSymbol<func::FuncOp>(
+      function->getSymName());
+
+  // The first run is the one that is checked: its outputs were poisoned.
+  double start = seconds();
+  auto results =
+      compiled->program->run(entry, inputs, pool, /*poison=*/true);
+  if (!results) {
+    return results.takeError();
+  }
+  report.firstRunSeconds = seconds() - start;
+  report.results = *results;
+  if (llvm::Error error = writeOutputs(options, *results)) {
+    return error;
+  }
+  if (options.check) {
+    auto checks = checkResults(*function, *arguments, *results, options);
+    if (!checks) {
+      return checks.takeError();
+    }
+    report.checks = *checks;
+  }
+  if (options.check || options.bench) {
+    // Outputs of the runs below go to memory of their own.
+    auto timing = timeRuns(options, report.firstRunSeconds, [&]() -> llvm::Error {
+      auto again = compiled->program->run(entry, inputs, pool);
+      return again ? llvm::Error::success() : again.takeError();
+    });
+    if (!timing) {
+      return timing.takeError();
+    }
+    report.timing = *timing;
+    report.kernelTimes = compiled->program->kernelTimes();
+  }
+  report.flops = countFlops(*function, inputs);
+
+  if (options.json != "-") {
+    printReport(llvm::outs(), report, options);
+  }
+  if (!options.json.empty()) {
+    if (llvm::Error error = writeJson(options.json, report)) {
+      return error;
+    }
+  }
+  for (const CheckResult &check : report.checks) {
+    if (!check.passed()) {
+      return llvm::createStringError(
+          "a result is further from the oracle than its tolerance");
+    }
+  }
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  auto options = parseOptions(argc, argv);
+  llvm::Error error =
+      options ? runProgram(*options) : options.takeError();
+  if (error) {
+    llvm::outs().flush();
+    llvm::errs() << "attnfuse-run: " << llvm::toString(std::move(error))
+                 << "\n";
+    return 1;
+  }
+  return 0;
+}
