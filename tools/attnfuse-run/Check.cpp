@@ -73,14 +73,13 @@ static int64_t affordableRows(ArrayRef<Argument> arguments) {
   constexpr double operationsPerSecond = 1.5e9;
   double perRow = heads * rows * width * 4;
   double affordable = 10 * operationsPerSecond / perRow;
-  return affordable >= rows ? 0
-                            : std::max<int64_t>(static_cast<int64_t>(affordable),
-                                                4);
+  return affordable >= rows
+             ? 0
+             : std::max<int64_t>(static_cast<int64_t>(affordable), 4);
 }
 
 llvm::Expected<std::vector<CheckResult>>
-attnfuse::run::checkResults(func::FuncOp function,
-                            ArrayRef<Argument> arguments,
+attnfuse::run::checkResults(func::FuncOp function, ArrayRef<Argument> arguments,
                             ArrayRef<HostTensor> results,
                             const Options &options) {
   std::vector<HostTensor> inputs;
@@ -110,8 +109,8 @@ attnfuse::run::checkResults(func::FuncOp function,
         continue;
       }
       ++check.compared;
-      bool same = got[n] == want[n] ||
-                  (std::isnan(got[n]) && std::isnan(want[n]));
+      bool same =
+          got[n] == want[n] || (std::isnan(got[n]) && std::isnan(want[n]));
       double error = same ? 0 : std::abs(got[n] - want[n]);
       double tolerance = unit * std::abs(want[n]) + arithmetic;
       // NaN and infinity where a number is due are beyond every tolerance.

@@ -12,7 +12,8 @@
 #include "AttnFuse/Pipelines/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -38,8 +39,8 @@ DialectRegistry attnfuse::run::makeRegistry() {
   return registry;
 }
 
-llvm::Expected<func::FuncOp>
-attnfuse::run::findEntry(ModuleOp module, const Options &options) {
+llvm::Expected<func::FuncOp> attnfuse::run::findEntry(ModuleOp module,
+                                                      const Options &options) {
   std::string names;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal()) {
@@ -55,9 +56,9 @@ attnfuse::run::findEntry(ModuleOp module, const Options &options) {
     return llvm::createStringError("'" + options.program +
                                    "' has no public function with a body");
   }
-  return llvm::createStringError("'" + options.program + "' has no function '" +
-                                 options.entry + "' with a body; it has: " +
-                                 (names.empty() ? "none" : names));
+  return llvm::createStringError(
+      "'" + options.program + "' has no function '" + options.entry +
+      "' with a body; it has: " + (names.empty() ? "none" : names));
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,9 +180,9 @@ static llvm::Error refused() {
   return llvm::createStringError("the program could not be compiled");
 }
 
-llvm::Expected<Compiled>
-attnfuse::run::compileForCPU(ModuleOp source, const Options &options,
-                             int64_t typicalLength) {
+llvm::Expected<Compiled> attnfuse::run::compileForCPU(ModuleOp source,
+                                                      const Options &options,
+                                                      int64_t typicalLength) {
   Compiled compiled;
   double start = now();
   compiled.module = source.clone();
@@ -227,7 +228,8 @@ llvm::Error attnfuse::run::emitForm(ModuleOp source, const Options &options) {
     module->print(llvm::outs());
     return llvm::Error::success();
   }
-  registerAllToLLVMIRTranslations(*source.getContext());
+  registerBuiltinDialectTranslation(*source.getContext());
+  registerLLVMDialectTranslation(*source.getContext());
   for (auto kernels : module->getOps<ModuleOp>()) {
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> code =

@@ -31,8 +31,8 @@ static std::string nameInSource(BlockArgument argument, StringRef source) {
   for (unsigned line = 1; line < loc.getLine(); ++line) {
     source = source.split('\n').second;
   }
-  source = source.drop_front(
-      std::min<size_t>(loc.getColumn() - 1, source.size()));
+  source =
+      source.drop_front(std::min<size_t>(loc.getColumn() - 1, source.size()));
   if (!source.consume_front("%")) {
     return number;
   }
@@ -216,9 +216,8 @@ llvm::Error InputMaker::applyInit(StringRef form, HostTensor &tensor,
   auto number = [&](size_t word, double &value) {
     return words.size() > word && !words[word].getAsDouble(value);
   };
-  HostTensor flat =
-      HostTensor::wrap(tensor.dtype(), {tensor.numElements()}, {1},
-                       tensor.data(), nullptr);
+  HostTensor flat = HostTensor::wrap(tensor.dtype(), {tensor.numElements()},
+                                     {1}, tensor.data(), nullptr);
   auto setAll = [&](auto value) {
     for (int64_t n = 0; n < tensor.numElements(); ++n) {
       flat.set({n}, value(n));
@@ -283,9 +282,9 @@ llvm::Expected<HostTensor> InputMaker::fill(unsigned place, Type type) {
     tensor->set({}, static_cast<double>(given->second));
     return tensor;
   }
-  std::string form = init              ? init.str()
-                     : !tensorType     ? "zeros"
-                     : isFloat(element) ? "normal"
+  std::string form = init                   ? init.str()
+                     : !tensorType          ? "zeros"
+                     : isFloat(element)     ? "normal"
                      : element == DType::I1 ? "bernoulli 0.5"
                                             : "zeros";
   argument.origin = form == "normal" ? "random normal" : form;

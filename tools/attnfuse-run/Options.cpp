@@ -11,107 +11,113 @@
 namespace cl = llvm::cl;
 using namespace attnfuse::run;
 
-static cl::OptionCategory category("attnfuse-run options");
+namespace {
+/// The flags. LLVM's libraries register options of their own, some of the same
+/// names; the parser is emptied before these are made.
+struct Flags {
+  cl::OptionCategory category{"attnfuse-run options"};
 
-static cl::opt<std::string> program(cl::Positional, cl::desc("PROGRAM.mlir"),
-                                    cl::Required, cl::cat(category));
-static cl::opt<std::string>
-    entry("entry", cl::desc("Function to run (default: the first public one)"),
-          cl::value_desc("name"), cl::cat(category));
-static cl::opt<std::string>
-    device("device",
-           cl::desc("cpu or cuda[:n] (default: a GPU if there is one, else cpu)"),
-           cl::value_desc("device"), cl::cat(category));
-static cl::list<std::string>
-    sets("set",
-         cl::desc("Value of a dynamic extent or an integer argument, e.g. N=8192"),
-         cl::value_desc("name=value"), cl::CommaSeparated, cl::cat(category));
-static cl::list<std::string> inputs(
-    "input",
-    cl::desc("File of an argument, by name or number: q=q.npy, "
-             "1=model.safetensors:layer.k (default: random by seed)"),
-    cl::value_desc("arg=file"), cl::cat(category));
-static cl::list<std::string>
-    outputs("output",
-            cl::desc("File for a result, by number: 0=out.npy; a file alone "
-                     "takes the next result"),
-            cl::value_desc("[n=]file"), cl::cat(category));
-static cl::opt<uint64_t> seed("seed", cl::desc("Seed of random inputs"),
-                              cl::init(0), cl::cat(category));
-static cl::opt<unsigned>
-    threads("threads", cl::desc("CPU threads (default: one per core)"),
-            cl::init(0), cl::cat(category));
-static cl::opt<bool>
-    allowEmpty("allow-empty",
-               cl::desc("Accept extents of 0: results are zeros or empty"),
-               cl::cat(category));
-static cl::opt<bool>
-    check("check", cl::desc("Compare every result with the float64 oracle"),
-          cl::cat(category));
-static cl::opt<int64_t>
-    checkRows("check-rows",
-              cl::desc("Rows per head that --check compares, evenly spaced; 0: "
-                       "all, as far as about 10 seconds allow"),
-              cl::init(0), cl::cat(category));
-static cl::opt<bool>
-    bench("bench", cl::desc("Time the program: warm-up, then repetitions"),
-          cl::cat(category));
-static cl::opt<int64_t> warmup("warmup", cl::desc("Runs before timing"),
-                               cl::init(3), cl::cat(category));
-static cl::opt<int64_t>
-    repetitions("repetitions",
-                cl::desc("Timed runs; 0: for about a second, 5 to 1000"),
-                cl::init(0), cl::cat(category));
-static cl::opt<bool>
-    explain("explain", cl::desc("Say what was chosen for each kernel and why"),
-            cl::cat(category));
-static cl::opt<std::string>
-    emit("emit", cl::desc("Print the program in a form and stop: tile or llvm"),
-         cl::value_desc("form"), cl::cat(category));
-static cl::opt<std::string>
-    dumpPhases("dump-phases",
-               cl::desc("Write the program after each pass to a folder"),
-               cl::value_desc("dir"), cl::cat(category));
-static cl::opt<std::string>
-    json("json", cl::desc("Write the report as JSON; - is the output"),
-         cl::value_desc("file"), cl::cat(category));
-static cl::opt<std::string>
-    rope("rope", cl::desc("Place of key rotations: in_loop or once (default: "
-                          "by predicted cost)"),
-         cl::value_desc("place"), cl::cat(category));
-static cl::opt<int64_t>
-    blockM("block-m", cl::desc("Query rows per tile (default: the chip's)"),
-           cl::init(0), cl::cat(category));
-static cl::opt<int64_t>
-    blockN("block-n", cl::desc("Key rows per tile (default: the chip's)"),
-           cl::init(0), cl::cat(category));
+  cl::opt<std::string> program{cl::Positional, cl::desc("PROGRAM.mlir"),
+                               cl::Required, cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("Function to run (default: the first public one)"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> device{
+      "device",
+      cl::desc("cpu or cuda[:n] (default: a GPU if there is one, else cpu)"),
+      cl::value_desc("device"), cl::cat(category)};
+  cl::list<std::string> sets{
+      "set",
+      cl::desc("Value of a dynamic extent or an integer argument, e.g. N=8192"),
+      cl::value_desc("name=value"), cl::CommaSeparated, cl::cat(category)};
+  cl::list<std::string> inputs{
+      "input",
+      cl::desc("File of an argument, by name or number: q=q.npy, "
+               "1=model.safetensors:layer.k (default: random by seed)"),
+      cl::value_desc("arg=file"), cl::cat(category)};
+  cl::list<std::string> outputs{
+      "output",
+      cl::desc("File for a result, by number: 0=out.npy; a file alone "
+               "takes the next result"),
+      cl::value_desc("[n=]file"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Seed of random inputs"), cl::init(0),
+                         cl::cat(category)};
+  cl::opt<unsigned> threads{"threads",
+                            cl::desc("CPU threads (default: one per core)"),
+                            cl::init(0), cl::cat(category)};
+  cl::opt<bool> allowEmpty{
+      "allow-empty",
+      cl::desc("Accept extents of 0: results are zeros or empty"),
+      cl::cat(category)};
+  cl::opt<bool> check{"check",
+                      cl::desc("Compare every result with the float64 oracle"),
+                      cl::cat(category)};
+  cl::opt<int64_t> checkRows{
+      "check-rows",
+      cl::desc("Rows per head that --check compares, evenly spaced; 0: "
+               "all, as far as about 10 seconds allow"),
+      cl::init(0), cl::cat(category)};
+  cl::opt<bool> bench{"bench",
+                      cl::desc("Time the program: warm-up, then repetitions"),
+                      cl::cat(category)};
+  cl::opt<int64_t> warmup{"warmup", cl::desc("Runs before timing"), cl::init(3),
+                          cl::cat(category)};
+  cl::opt<int64_t> repetitions{
+      "repetitions", cl::desc("Timed runs; 0: for about a second, 5 to 1000"),
+      cl::init(0), cl::cat(category)};
+  cl::opt<bool> explain{"explain",
+                        cl::desc("Say what was chosen for each kernel and why"),
+                        cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit", cl::desc("Print the program in a form and stop: tile or llvm"),
+      cl::value_desc("form"), cl::cat(category)};
+  cl::opt<std::string> dumpPhases{
+      "dump-phases", cl::desc("Write the program after each pass to a folder"),
+      cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> json{
+      "json", cl::desc("Write the report as JSON; - is the output"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> rope{
+      "rope",
+      cl::desc("Place of key rotations: in_loop or once (default: "
+               "by predicted cost)"),
+      cl::value_desc("place"), cl::cat(category)};
+  cl::opt<int64_t> blockM{"block-m",
+                          cl::desc("Query rows per tile (default: the chip's)"),
+                          cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> blockN{"block-n",
+                          cl::desc("Key rows per tile (default: the chip's)"),
+                          cl::init(0), cl::cat(category)};
+};
+} // namespace
 
 llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
+  cl::ResetCommandLineParser();
+  static Flags flags;
   cl::ParseCommandLineOptions(
       argc, argv,
       "Runs, checks and times an attention program.\n\n"
       "  attnfuse-run examples/llama3_prefill.mlir --set N=2048 --check\n");
   Options options;
-  options.program = program;
-  options.entry = entry;
-  options.device = device;
-  options.seed = seed;
-  options.threads = threads;
-  options.allowEmpty = allowEmpty;
-  options.check = check;
-  options.checkRows = checkRows;
-  options.bench = bench;
-  options.warmup = warmup;
-  options.repetitions = repetitions;
-  options.explain = explain;
-  options.emit = emit;
-  options.dumpPhases = dumpPhases;
-  options.json = json;
-  options.rope = rope;
-  options.blockM = blockM;
-  options.blockN = blockN;
-  for (llvm::StringRef set : sets) {
+  options.program = flags.program;
+  options.entry = flags.entry;
+  options.device = flags.device;
+  options.seed = flags.seed;
+  options.threads = flags.threads;
+  options.allowEmpty = flags.allowEmpty;
+  options.check = flags.check;
+  options.checkRows = flags.checkRows;
+  options.bench = flags.bench;
+  options.warmup = flags.warmup;
+  options.repetitions = flags.repetitions;
+  options.explain = flags.explain;
+  options.emit = flags.emit;
+  options.dumpPhases = flags.dumpPhases;
+  options.json = flags.json;
+  options.rope = flags.rope;
+  options.blockM = flags.blockM;
+  options.blockN = flags.blockN;
+  for (llvm::StringRef set : flags.sets) {
     auto [name, text] = set.split('=');
     int64_t value;
     if (name.empty() || text.getAsInteger(10, value) || value < 0) {
@@ -121,7 +127,7 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
     }
     options.extents[name.str()] = value;
   }
-  for (llvm::StringRef input : inputs) {
+  for (llvm::StringRef input : flags.inputs) {
     auto [name, file] = input.split('=');
     if (name.empty() || file.empty()) {
       return llvm::createStringError(
@@ -132,25 +138,25 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
     options.inputs[name.str()] = file.str();
   }
   size_t next = 0;
-  for (llvm::StringRef output : outputs) {
+  for (llvm::StringRef output : flags.outputs) {
     auto [name, file] = output.split('=');
     size_t place;
     if (file.empty()) {
       options.outputs[std::to_string(next++)] = output.str();
     } else if (name.getAsInteger(10, place)) {
-      return llvm::createStringError(
-          "--output takes [NUMBER=]FILE, got '" + output + "'");
+      return llvm::createStringError("--output takes [NUMBER=]FILE, got '" +
+                                     output + "'");
     } else {
       options.outputs[name.str()] = file.str();
       next = place + 1;
     }
   }
   for (auto [value, name] :
-       {std::pair<int64_t, const char *>(warmup, "--warmup"),
-        std::pair<int64_t, const char *>(repetitions, "--repetitions"),
-        std::pair<int64_t, const char *>(checkRows, "--check-rows"),
-        std::pair<int64_t, const char *>(blockM, "--block-m"),
-        std::pair<int64_t, const char *>(blockN, "--block-n")}) {
+       {std::pair<int64_t, const char *>(flags.warmup, "--warmup"),
+        std::pair<int64_t, const char *>(flags.repetitions, "--repetitions"),
+        std::pair<int64_t, const char *>(flags.checkRows, "--check-rows"),
+        std::pair<int64_t, const char *>(flags.blockM, "--block-m"),
+        std::pair<int64_t, const char *>(flags.blockN, "--block-n")}) {
     if (value < 0) {
       return llvm::createStringError(llvm::Twine(name) +
                                      " takes a number of at least 0, got " +
@@ -162,9 +168,9 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
     return llvm::createStringError("--emit takes 'tile' or 'llvm', got '" +
                                    options.emit + "'");
   }
-  if (threads > 4096) {
+  if (flags.threads > 4096) {
     return llvm::createStringError("--threads takes 1 to 4096, got " +
-                                   llvm::Twine(threads));
+                                   llvm::Twine(flags.threads));
   }
   return options;
 }

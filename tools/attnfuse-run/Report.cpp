@@ -21,8 +21,7 @@ using namespace attnfuse;
 using namespace attnfuse::run;
 
 std::string attnfuse::run::describeHost(unsigned threads) {
-  unsigned count =
-      llvm::hardware_concurrency(threads).compute_thread_count();
+  unsigned count = llvm::hardware_concurrency(threads).compute_thread_count();
   std::string text = "cpu (" + llvm::sys::getHostCPUName().str() + ", " +
                      std::to_string(count) +
                      (count == 1 ? " thread" : " threads");
@@ -104,8 +103,7 @@ void attnfuse::run::printReport(llvm::raw_ostream &os, const Report &report,
        << ", " << timing.runs.size() << " runs after " << timing.warmup
        << " for warm-up";
     if (report.flops > 0) {
-      os << "; "
-         << llvm::format("%.1f", report.flops / timing.median() * 1e-9)
+      os << "; " << llvm::format("%.1f", report.flops / timing.median() * 1e-9)
          << " GFLOP/s counting every pair";
     }
     os << "\n";
@@ -118,8 +116,8 @@ void attnfuse::run::printReport(llvm::raw_ostream &os, const Report &report,
        << place << ", " << check.compared << " of "
        << report.results[place].numElements()
        << " elements against the float64 oracle: worst error "
-       << llvm::format("%.3g", check.worstError) << " at ["
-       << check.worstPlace << "], " << llvm::format("%.3g", check.worstShare)
+       << llvm::format("%.3g", check.worstError) << " at [" << check.worstPlace
+       << "], " << llvm::format("%.3g", check.worstShare)
        << " of its tolerance\n";
   }
 }
@@ -172,9 +170,8 @@ llvm::Error attnfuse::run::writeJson(StringRef path, const Report &report) {
     result["outputs"].push_back(entry);
   }
   json["results"] = ordered_json::array({result});
-  std::string text = json.dump(2, ' ', false,
-                               nlohmann::json::error_handler_t::replace) +
-                     "\n";
+  std::string text =
+      json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (path == "-") {
     llvm::outs() << text;
     return llvm::Error::success();
@@ -182,8 +179,8 @@ llvm::Error attnfuse::run::writeJson(StringRef path, const Report &report) {
   std::error_code failed;
   llvm::raw_fd_ostream stream(path, failed);
   if (failed) {
-    return llvm::createStringError("--json: '" + path + "' cannot be written: " +
-                                   failed.message());
+    return llvm::createStringError("--json: '" + path +
+                                   "' cannot be written: " + failed.message());
   }
   stream << text;
   return llvm::Error::success();

@@ -127,13 +127,12 @@ static llvm::Error runProgram(const Options &options) {
   report.codeSeconds = compiled->codeSeconds;
   report.explanation = compiled->explanation;
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
-  auto entry = compiled->module->lookupSymbol<func::FuncOp>(
-      function->getSymName());
+  auto entry =
+      compiled->module->lookupSymbol<func::FuncOp>(function->getSymName());
 
   // The first run is the one that is checked: its outputs were poisoned.
   double start = seconds();
-  auto results =
-      compiled->program->run(entry, inputs, pool, /*poison=*/true);
+  auto results = compiled->program->run(entry, inputs, pool, /*poison=*/true);
   if (!results) {
     return results.takeError();
   }
@@ -151,10 +150,11 @@ static llvm::Error runProgram(const Options &options) {
   }
   if (options.check || options.bench) {
     // Outputs of the runs below go to memory of their own.
-    auto timing = timeRuns(options, report.firstRunSeconds, [&]() -> llvm::Error {
-      auto again = compiled->program->run(entry, inputs, pool);
-      return again ? llvm::Error::success() : again.takeError();
-    });
+    auto timing =
+        timeRuns(options, report.firstRunSeconds, [&]() -> llvm::Error {
+          auto again = compiled->program->run(entry, inputs, pool);
+          return again ? llvm::Error::success() : again.takeError();
+        });
     if (!timing) {
       return timing.takeError();
     }
@@ -183,8 +183,7 @@ static llvm::Error runProgram(const Options &options) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   auto options = parseOptions(argc, argv);
-  llvm::Error error =
-      options ? runProgram(*options) : options.takeError();
+  llvm::Error error = options ? runProgram(*options) : options.takeError();
   if (error) {
     llvm::outs().flush();
     llvm::errs() << "attnfuse-run: " << llvm::toString(std::move(error))
