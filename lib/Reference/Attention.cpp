@@ -100,10 +100,10 @@ attnfuse::reference::evaluateRope(attn::RopeOp op, const Values &values) {
     for (int64_t n = 0; n < rows; ++n) {
       int64_t position = start + n;
       if (cosTable && (position < 0 || position >= cosTable->shape[0])) {
-        return errorAt(op.getLoc(),
-                       "position " + llvm::Twine(position) +
-                           " lies outside rotary tables of " +
-                           llvm::Twine(cosTable->shape[0]) + " rows");
+        return errorAt(op.getLoc(), "position " + llvm::Twine(position) +
+                                        " lies outside rotary tables of " +
+                                        llvm::Twine(cosTable->shape[0]) +
+                                        " rows");
       }
       for (int64_t t = 0; t < width / 2; ++t) {
         double angle = static_cast<double>(position) * theta[t];
@@ -135,8 +135,7 @@ namespace {
 /// The operations between a product and its weights, decoded.
 class RowProgram {
 public:
-  static llvm::Expected<RowProgram> decode(Value weights,
-                                           const Values &values);
+  static llvm::Expected<RowProgram> decode(Value weights, const Values &values);
 
   /// The weights of a row and its log-sum-exp (softmax only).
   void run(const Row &row, std::vector<double> &weights, double &lse,
@@ -221,9 +220,8 @@ llvm::Expected<RowProgram> RowProgram::decode(Value weights,
       if (!decoded) {
         return decoded.takeError();
       }
-      program.steps.push_back([m = *decoded](const Row &row, auto &,
-                                             auto &keep, auto &slots,
-                                             std::string &error) {
+      program.steps.push_back([m = *decoded](const Row &row, auto &, auto &keep,
+                                             auto &slots, std::string &error) {
         std::vector<uint8_t> mine(row.keys);
         m.run(row, mine, slots, error);
         for (int64_t j = 0; j < row.keys; ++j) {
@@ -231,9 +229,9 @@ llvm::Expected<RowProgram> RowProgram::decode(Value weights,
         }
       });
     } else if (auto alibi = dyn_cast<attn::AlibiOp>(step)) {
-      std::vector<double> slopes =
-          alibi.getSlopes() ? values.lookup(alibi.getSlopes())->data
-                            : alibiSlopes(program.query->shape[1]);
+      std::vector<double> slopes = alibi.getSlopes()
+                                       ? values.lookup(alibi.getSlopes())->data
+                                       : alibiSlopes(program.query->shape[1]);
       program.steps.push_back(
           [slopes](const Row &row, auto &s, auto &, auto &, auto &) {
             for (int64_t j = 0; j < row.keys; ++j) {
@@ -242,21 +240,21 @@ llvm::Expected<RowProgram> RowProgram::decode(Value weights,
             }
           });
     } else if (auto bias = dyn_cast<attn::AdditiveBiasOp>(step)) {
-      program.steps.push_back([array = values.lookup(bias.getBias())](
-                                  const Row &row, auto &s, auto &, auto &,
-                                  auto &) {
-        for (int64_t j = 0; j < row.keys; ++j) {
-          s[j] += array->at({row.batch, row.head, row.query, j});
-        }
-      });
+      program.steps.push_back(
+          [array = values.lookup(bias.getBias())](const Row &row, auto &s,
+                                                  auto &, auto &, auto &) {
+            for (int64_t j = 0; j < row.keys; ++j) {
+              s[j] += array->at({row.batch, row.head, row.query, j});
+            }
+          });
     } else if (auto cap = dyn_cast<attn::SoftcapOp>(step)) {
-      program.steps.push_back([c = cap.getCap().convertToDouble()](
-                                  const Row &row, auto &s, auto &, auto &,
-                                  auto &) {
-        for (int64_t j = 0; j < row.keys; ++j) {
-          s[j] = c * std::tanh(s[j] / c);
-        }
-      });
+      program.steps.push_back(
+          [c = cap.getCap().convertToDouble()](const Row &row, auto &s, auto &,
+                                               auto &, auto &) {
+            for (int64_t j = 0; j < row.keys; ++j) {
+              s[j] = c * std::tanh(s[j] / c);
+            }
+          });
     } else if (auto mod = dyn_cast<attn::ScoreModOp>(step)) {
       auto region = ScalarProgram::decode(mod.getBody(), values);
       if (!region) {
@@ -269,11 +267,8 @@ llvm::Expected<RowProgram> RowProgram::decode(Value weights,
           if (!keep[j]) {
             continue;
           }
-          Scalar arguments[] = {{s[j], 0},
-                                {0, row.batch},
-                                {0, row.head},
-                                {0, row.query},
-                                {0, j}};
+          Scalar arguments[] = {
+              {s[j], 0}, {0, row.batch}, {0, row.head}, {0, row.query}, {0, j}};
           s[j] = body.run(arguments, slots, error).f;
         }
       });
@@ -309,8 +304,8 @@ void RowProgram::run(const Row &row, std::vector<double> &s, double &lse,
       &query->data[((row.batch * query->shape[1] + row.head) * row.queries +
                     row.query) *
                    width];
-  const double *k = key->data.data() +
-                    (row.batch * keyHeads + keyHead) * row.keys * width;
+  const double *k =
+      key->data.data() + (row.batch * keyHeads + keyHead) * row.keys * width;
   s.assign(row.keys, 0);
   std::vector<uint8_t> keep(row.keys, 1);
   std::vector<Scalar> slots;
@@ -408,10 +403,8 @@ forEachRow(const RowProgram &program, const Options &options,
                        : llvm::createStringError(error);
 }
 
-llvm::Expected<RowResult>
-attnfuse::reference::evaluateAggregate(attn::AggregateOp op,
-                                       const Values &values,
-                                       const Options &options) {
+llvm::Expected<RowResult> attnfuse::reference::evaluateAggregate(
+    attn::AggregateOp op, const Values &values, const Options &options) {
   auto program = RowProgram::decode(op.getWeights(), values);
   if (!program) {
     return program.takeError();
@@ -433,9 +426,9 @@ attnfuse::reference::evaluateAggregate(attn::AggregateOp op,
           return;
         }
         int64_t valueHead = row.head * valueHeads / heads;
-        const double *v = value->data.data() +
-                          (row.batch * valueHeads + valueHead) * row.keys *
-                              width;
+        const double *v =
+            value->data.data() +
+            (row.batch * valueHeads + valueHead) * row.keys * width;
         double *out =
             result.values->data.data() +
             ((row.batch * heads + row.head) * queries + row.query) * width;
@@ -466,15 +459,15 @@ attnfuse::reference::evaluateLse(attn::SoftmaxOp op, const Values &values,
   result.values = std::make_shared<Array>();
   result.values->shape = {program->query->shape[0], heads, queries};
   result.values->data.assign(result.values->size(), 0);
-  llvm::Error error =
-      forEachRow(*program, options, result.computed,
-                 [&](const Row &row, std::string &message) {
-                   std::vector<double> weights;
-                   double lse = 0;
-                   program->run(row, weights, lse, message);
-                   result.values->data[(row.batch * heads + row.head) * queries +
-                                       row.query] = lse;
-                 });
+  llvm::Error error = forEachRow(
+      *program, options, result.computed,
+      [&](const Row &row, std::string &message) {
+        std::vector<double> weights;
+        double lse = 0;
+        program->run(row, weights, lse, message);
+        result.values
+            ->data[(row.batch * heads + row.head) * queries + row.query] = lse;
+      });
   if (error) {
     return std::move(error);
   }

@@ -41,8 +41,8 @@ class Interpreter {
 public:
   explicit Interpreter(const Options &options) : options(options) {}
 
-  llvm::Expected<std::vector<RowResult>>
-  run(func::FuncOp function, ArrayRef<ArrayRefPtr> arguments);
+  llvm::Expected<std::vector<RowResult>> run(func::FuncOp function,
+                                             ArrayRef<ArrayRefPtr> arguments);
 
 private:
   llvm::Error execute(Operation &op, Values &values);
@@ -134,8 +134,8 @@ llvm::Error Interpreter::execute(Operation &op, Values &values) {
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
     if (!callee || depth > 64) {
-      return errorAt(op.getLoc(), "the oracle cannot call '" +
-                                      call.getCallee() + "'");
+      return errorAt(op.getLoc(),
+                     "the oracle cannot call '" + call.getCallee() + "'");
     }
     std::vector<ArrayRefPtr> arguments;
     for (Value operand : call.getOperands()) {

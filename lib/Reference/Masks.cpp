@@ -51,7 +51,7 @@ llvm::Expected<MaskProgram> MaskProgram::decode(Value mask,
     perKey([=, offset = known(causal.getOffset()),
             alignment = causal.getAlignment(),
             shift = static_cast<int64_t>(causal.getShift())](const Row &row,
-                                                            int64_t j) {
+                                                             int64_t j) {
       return j <= row.query + baseOf(row, offset, alignment) + shift;
     });
   } else if (auto window = dyn_cast<attn::SlidingWindowOp>(op)) {
@@ -70,10 +70,10 @@ llvm::Expected<MaskProgram> MaskProgram::decode(Value mask,
   } else if (auto prefix = dyn_cast<attn::PrefixOp>(op)) {
     int64_t fixed =
         prefix.getLength() ? static_cast<int64_t>(*prefix.getLength()) : 0;
-    perKey([=, lengths = known(prefix.getLengths())](const Row &row,
-                                                     int64_t j) {
-      return j < (lengths ? positionOf(*lengths, row.batch) : fixed);
-    });
+    perKey(
+        [=, lengths = known(prefix.getLengths())](const Row &row, int64_t j) {
+          return j < (lengths ? positionOf(*lengths, row.batch) : fixed);
+        });
   } else if (auto table = dyn_cast<attn::BlockSparseOp>(op)) {
     perKey([blocks = SmallVector<int64_t>(table.getBlocks()),
             array = known(table.getTable())](const Row &row, int64_t j) {
@@ -92,8 +92,7 @@ llvm::Expected<MaskProgram> MaskProgram::decode(Value mask,
     if (!region) {
       return region.takeError();
     }
-    program.fill = [body = *region](const Row &row,
-                                    std::vector<uint8_t> &keep,
+    program.fill = [body = *region](const Row &row, std::vector<uint8_t> &keep,
                                     std::vector<Scalar> &slots,
                                     std::string &error) {
       for (int64_t j = 0; j < row.keys && error.empty(); ++j) {

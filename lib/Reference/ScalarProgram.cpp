@@ -116,9 +116,7 @@ static const llvm::StringMap<IntBinary> &binaryIntegers() {
       {"arith.floordivsi",
        [](int64_t a, int64_t b, unsigned) { return b ? floorDiv(a, b) : 0; }},
       {"arith.ceildivsi",
-       [](int64_t a, int64_t b, unsigned) {
-         return b ? -floorDiv(-a, b) : 0;
-       }},
+       [](int64_t a, int64_t b, unsigned) { return b ? -floorDiv(-a, b) : 0; }},
       {"arith.divui",
        [](int64_t a, int64_t b, unsigned n) {
          return b ? int64_t(unsignedOf(a, n) / unsignedOf(b, n)) : 0;
@@ -149,10 +147,8 @@ static const llvm::StringMap<IntBinary> &binaryIntegers() {
        [](int64_t a, int64_t b, unsigned n) {
          return b >= 0 && b < n ? int64_t(uint64_t(a) << b) : 0;
        }},
-      {"arith.shrsi",
-       [](int64_t a, int64_t b, unsigned n) {
-         return b >= 0 && b < n ? a >> b : 0;
-       }},
+      {"arith.shrsi", [](int64_t a, int64_t b,
+                         unsigned n) { return b >= 0 && b < n ? a >> b : 0; }},
       {"arith.shrui", [](int64_t a, int64_t b, unsigned n) {
          return b >= 0 && b < n ? int64_t(unsignedOf(a, n) >> b) : 0;
        }}};
@@ -390,9 +386,8 @@ private:
       });
     }
     if (name == "math.absi") {
-      return push([out, a = in[0]](auto &s, auto &) {
-        s[out].i = std::abs(s[a].i);
-      });
+      return push(
+          [out, a = in[0]](auto &s, auto &) { s[out].i = std::abs(s[a].i); });
     }
     return errorAt(op.getLoc(),
                    "the oracle does not know '" + name + "' in a region");

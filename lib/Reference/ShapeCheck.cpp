@@ -24,8 +24,7 @@ namespace {
 class ShapeWalker {
 public:
   ShapeWalker(func::FuncOp function, ArrayRef<HostTensor> inputs) {
-    for (auto [parameter, input] :
-         llvm::zip(function.getArguments(), inputs)) {
+    for (auto [parameter, input] : llvm::zip(function.getArguments(), inputs)) {
       shapes[parameter] = Shape(input.shape());
       tensors[parameter] = &input;
     }
@@ -90,8 +89,9 @@ private:
           shapes[add.getResult()] = scores;
           for (int dim = 0; dim < 4; ++dim) {
             if (llvm::Error error =
-                    fits(op, "1 or an extent of the bias in dimension " +
-                                 llvm::Twine(dim),
+                    fits(op,
+                         "1 or an extent of the bias in dimension " +
+                             llvm::Twine(dim),
                          scores[dim], bias[dim])) {
               return error;
             }
@@ -166,8 +166,8 @@ private:
     if (Value offset = rope.getOffset()) {
       Shape positions = shapes[offset];
       if (!positions.empty()) {
-        if (llvm::Error error = fits(rope, "offsets for a batch", shape[0],
-                                     positions[0])) {
+        if (llvm::Error error =
+                fits(rope, "offsets for a batch", shape[0], positions[0])) {
           return error;
         }
       }
@@ -209,10 +209,10 @@ private:
     if (auto table = dyn_cast<attn::BlockSparseOp>(op)) {
       const Shape &shape = shapes[table.getTable()];
       for (int dim : {0, 1}) {
-        if (llvm::Error error =
-                fits(op, "1 or an extent of the table in dimension " +
-                             llvm::Twine(dim),
-                     scores[dim], shape[dim])) {
+        if (llvm::Error error = fits(
+                op,
+                "1 or an extent of the table in dimension " + llvm::Twine(dim),
+                scores[dim], shape[dim])) {
           return error;
         }
       }
@@ -220,12 +220,11 @@ private:
         int64_t block = table.getBlocks()[dim - 2];
         int64_t wanted = scores[dim] / block + (scores[dim] % block != 0);
         if (shape[dim] != wanted) {
-          return refuse(op, "expected " + llvm::Twine(wanted) + " blocks of " +
-                                llvm::Twine(block) + " for " +
-                                llvm::Twine(scores[dim]) +
-                                (dim == 2 ? " queries" : " keys") +
-                                ", got a table with " +
-                                llvm::Twine(shape[dim]));
+          return refuse(
+              op, "expected " + llvm::Twine(wanted) + " blocks of " +
+                      llvm::Twine(block) + " for " + llvm::Twine(scores[dim]) +
+                      (dim == 2 ? " queries" : " keys") +
+                      ", got a table with " + llvm::Twine(shape[dim]));
         }
       }
       return llvm::Error::success();
@@ -282,8 +281,7 @@ llvm::Error attnfuse::reference::checkInputs(func::FuncOp function,
   for (auto [parameter, input] : llvm::zip(function.getArguments(), inputs)) {
     Type type = parameter.getType();
     auto tensor = dyn_cast<RankedTensorType>(type);
-    ArrayRef<int64_t> wanted =
-        tensor ? tensor.getShape() : ArrayRef<int64_t>();
+    ArrayRef<int64_t> wanted = tensor ? tensor.getShape() : ArrayRef<int64_t>();
     bool matches =
         dtypeOf(tensor ? tensor.getElementType() : type) == input.dtype() &&
         wanted.size() == input.shape().size() &&

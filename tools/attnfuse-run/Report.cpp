@@ -161,7 +161,7 @@ llvm::Error attnfuse::run::writeJson(StringRef path, const Report &report) {
   for (auto [place, value] : llvm::enumerate(report.results)) {
     ordered_json entry = tensor(value);
     if (place < report.checks.size()) {
-      const CheckResult &check = report.checks[place];
+      const reference::Comparison &check = report.checks[place];
       entry["check"] = {{"passed", check.passed()},
                         {"compared", check.compared},
                         {"worst_error", check.worstError},

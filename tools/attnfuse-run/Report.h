@@ -6,9 +6,10 @@
 #ifndef ATTNFUSE_TOOLS_ATTNFUSE_RUN_REPORT_H
 #define ATTNFUSE_TOOLS_ATTNFUSE_RUN_REPORT_H
 
-#include "Check.h"
 #include "Inputs.h"
 #include "Timing.h"
+
+#include "AttnFuse/Reference/Compare.h"
 
 #include <optional>
 
@@ -24,7 +25,7 @@ struct Report {
   std::vector<HostTensor> results;
   double passSeconds = 0, codeSeconds = 0, firstRunSeconds = 0;
   std::vector<std::string> explanation;
-  std::vector<CheckResult> checks;
+  std::vector<reference::Comparison> checks;
   std::optional<Timing> timing;
   std::vector<std::pair<std::string, double>> kernelTimes;
   /// Operations of the products, every pair of query and key counted.

@@ -26,9 +26,8 @@ struct Timing {
 
 /// Warm-up, then as many runs as --repetitions says: by default for about a
 /// second with --bench and a third of one without, from 5 to 1000 runs.
-llvm::Expected<Timing>
-timeRuns(const Options &options, double firstRunSeconds,
-         llvm::function_ref<llvm::Error()> run);
+llvm::Expected<Timing> timeRuns(const Options &options, double firstRunSeconds,
+                                llvm::function_ref<llvm::Error()> run);
 
 } // namespace attnfuse::run
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
 #include "Compile.h"
 #include "Inputs.h"
 #include "Options.h"
@@ -142,7 +141,10 @@ static llvm::Error runProgram(const Options &options) {
     return error;
   }
   if (options.check) {
-    auto checks = checkResults(*function, *arguments, *results, options);
+    reference::Options oracle;
+    oracle.threads = options.threads;
+    oracle.maxRowsPerHead = options.checkRows;
+    auto checks = reference::compare(*function, inputs, *results, oracle);
     if (!checks) {
       return checks.takeError();
     }
@@ -171,7 +173,7 @@ static llvm::Error runProgram(const Options &options) {
       return error;
     }
   }
-  for (const CheckResult &check : report.checks) {
+  for (const reference::Comparison &check : report.checks) {
     if (!check.passed()) {
       return llvm::createStringError(
           "a result is further from the oracle than its tolerance");

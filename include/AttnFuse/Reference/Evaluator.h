@@ -1,4 +1,5 @@
-//===- Evaluator.h - the float64 oracle --------------------------*- C++ -*-===//
+//===- Evaluator.h - the float64 oracle --------------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -42,9 +43,9 @@ struct Result {
 /// One input per argument; a scalar is a tensor of rank 0. The inputs fit the
 /// function (checkInputs). An operation that the oracle does not know is an
 /// error with its name and location.
-llvm::Expected<std::vector<Result>>
-evaluate(mlir::func::FuncOp function, llvm::ArrayRef<HostTensor> inputs,
-         const Options &options = {});
+llvm::Expected<std::vector<Result>> evaluate(mlir::func::FuncOp function,
+                                             llvm::ArrayRef<HostTensor> inputs,
+                                             const Options &options = {});
 
 } // namespace attnfuse::reference
 

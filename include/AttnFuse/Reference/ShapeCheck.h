@@ -1,4 +1,5 @@
-//===- ShapeCheck.h - do inputs fit a program? -------------------*- C++ -*-===//
+//===- ShapeCheck.h - do inputs fit a program? -------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 #include "AttnFuse/Target/CPU/CpuKernels.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -78,6 +79,15 @@ CpuKernels::compile(mlir::ModuleOp kernels) {
   auto engine = mlir::ExecutionEngine::create(kernels, options);
   if (!engine) {
     return engine.takeError();
+  }
+  // ORC compiles at the first lookup: not in the first launch.
+  for (auto function : kernels.getOps<mlir::LLVM::LLVMFuncOp>()) {
+    if (function.getName().starts_with("_mlir_ciface_")) {
+      auto code = (*engine)->lookupPacked(function.getName());
+      if (!code) {
+        return code.takeError();
+      }
+    }
   }
   return std::unique_ptr<CpuKernels>(new CpuKernels(std::move(*engine)));
 }

@@ -1,18 +1,19 @@
-//===- Check.cpp - comparison with the oracle ------------------*- C++ -*-===//
+//===- Compare.cpp - results against the oracle ----------------*- C++ -*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Check.h"
+#include "AttnFuse/Reference/Compare.h"
 
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
-#include "AttnFuse/Reference/Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace attnfuse;
-using namespace attnfuse::run;
+using namespace attnfuse::reference;
 
 static double unitRoundoff(DType type) {
   switch (type) {
@@ -27,11 +28,10 @@ static double unitRoundoff(DType type) {
 
 /// The part of the tolerance that does not depend on the element.
 static double arithmeticError(func::FuncOp function,
-                              ArrayRef<Argument> arguments) {
+                              ArrayRef<HostTensor> inputs) {
   double largest = 1;
   int64_t keys = 1;
-  for (const Argument &argument : arguments) {
-    const HostTensor &tensor = argument.value;
+  for (const HostTensor &tensor : inputs) {
     if (!isFloat(tensor.dtype()) || tensor.rank() != 4) {
       continue;
     }
@@ -59,12 +59,12 @@ static double arithmeticError(func::FuncOp function,
          (16 * std::sqrt(double(width)) + 2 * std::sqrt(double(keys)) + 64);
 }
 
-/// Rows per head such that the oracle needs about ten seconds at most.
-static int64_t affordableRows(ArrayRef<Argument> arguments) {
+/// Rows per head such that the oracle needs about that many seconds at most.
+static int64_t affordableRows(ArrayRef<HostTensor> inputs, double seconds) {
   double heads = 1, rows = 1, width = 1;
-  for (const Argument &argument : arguments) {
-    if (argument.value.rank() == 4) {
-      ArrayRef<int64_t> shape = argument.value.shape();
+  for (const HostTensor &input : inputs) {
+    if (input.rank() == 4) {
+      ArrayRef<int64_t> shape = input.shape();
       heads = std::max<double>(heads, shape[0] * shape[1]);
       rows = std::max<double>(rows, shape[2]);
       width = std::max<double>(width, shape[3]);
@@ -72,33 +72,28 @@ static int64_t affordableRows(ArrayRef<Argument> arguments) {
   }
   constexpr double operationsPerSecond = 1.5e9;
   double perRow = heads * rows * width * 4;
-  double affordable = 10 * operationsPerSecond / perRow;
+  double affordable = seconds * operationsPerSecond / perRow;
   return affordable >= rows
              ? 0
              : std::max<int64_t>(static_cast<int64_t>(affordable), 4);
 }
 
-llvm::Expected<std::vector<CheckResult>>
-attnfuse::run::checkResults(func::FuncOp function, ArrayRef<Argument> arguments,
-                            ArrayRef<HostTensor> results,
-                            const Options &options) {
-  std::vector<HostTensor> inputs;
-  for (const Argument &argument : arguments) {
-    inputs.push_back(argument.value);
+llvm::Expected<std::vector<Comparison>>
+attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
+                             ArrayRef<HostTensor> results, Options options,
+                             double seconds) {
+  if (!options.maxRowsPerHead) {
+    options.maxRowsPerHead = affordableRows(inputs, seconds);
   }
-  reference::Options oracle;
-  oracle.threads = options.threads;
-  oracle.maxRowsPerHead =
-      options.checkRows ? options.checkRows : affordableRows(arguments);
-  auto exact = reference::evaluate(function, inputs, oracle);
+  auto exact = evaluate(function, inputs, options);
   if (!exact) {
     return exact.takeError();
   }
-  double arithmetic = arithmeticError(function, arguments);
-  std::vector<CheckResult> checks;
+  double arithmetic = arithmeticError(function, inputs);
+  std::vector<Comparison> checks;
   for (auto [place, result] : llvm::enumerate(results)) {
-    CheckResult check;
-    const reference::Result &wanted = (*exact)[place];
+    Comparison check;
+    const Result &wanted = (*exact)[place];
     std::vector<double> got = result.toDouble();
     std::vector<double> want = wanted.values.toDouble();
     double unit = unitRoundoff(result.dtype());
@@ -113,6 +108,9 @@ attnfuse::run::checkResults(func::FuncOp function, ArrayRef<Argument> arguments,
           got[n] == want[n] || (std::isnan(got[n]) && std::isnan(want[n]));
       double error = same ? 0 : std::abs(got[n] - want[n]);
       double tolerance = unit * std::abs(want[n]) + arithmetic;
+      if (result.dtype() == DType::F16) {
+        tolerance += 0x1p-25;
+      }
       // NaN and infinity where a number is due are beyond every tolerance.
       double share = std::isfinite(error) && std::isfinite(tolerance)
                          ? error / tolerance
