@@ -36,9 +36,10 @@ CpuMicroTile attnfuse::chooseMicroTile(const CpuVectors &cpu,
 CpuBlocks attnfuse::chooseCpuBlocks(const CpuVectors &cpu, int64_t width,
                                     int64_t valueWidth, int64_t queries,
                                     int64_t tableBlock) {
-  // Three or six vectors of rows suit both 16 and 32 registers; more rows per
-  // tile amortise the copy of the key and value tiles.
-  int64_t vectors = width + valueWidth <= 512 ? 6 : 3;
+  // More rows per tile amortise the copy of the key and value tiles, as far as
+  // the query tile and the accumulator stay in a cache near by. Powers of two
+  // waste nothing on lengths that are.
+  int64_t vectors = width + valueWidth <= 256 ? 8 : 4;
   if (tableBlock > 0) {
     // Tiles that coincide with the table's blocks are empty or whole.
     vectors = 4;

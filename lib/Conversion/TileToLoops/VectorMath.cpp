@@ -71,10 +71,12 @@ Value attnfuse::emitExp2(OpBuilder &b, Location loc, Value x) {
   Value result = arith::BitcastOp::create(b, loc, v.type, bits);
   result = v.select(arith::CmpFPredicate::OLT, x, v.real(-126.0f),
                     v.real(0.0f), result);
-  result = v.select(arith::CmpFPredicate::OGE, x, v.real(128.0f),
-                    v.real(std::numeric_limits<float>::infinity()), result);
-  // A NaN in x has gone through the polynomial; n is then meaningless.
-  return v.select(arith::CmpFPredicate::UNO, x, x, x, result);
+  // From 128 on the result is infinite, and a NaN is handed on: one product
+  // gives both.
+  Value beyond = arith::MulFOp::create(
+      b, loc, x, v.real(std::numeric_limits<float>::infinity()));
+  return v.select(arith::CmpFPredicate::OLT, x, v.real(128.0f), result,
+                  beyond);
 }
 
 Value attnfuse::emitTanh(OpBuilder &b, Location loc, Value x) {

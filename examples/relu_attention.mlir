@@ -1,0 +1,12 @@
+// A rectifier in place of softmax, divided by the number of keys.
+//
+// RUN: attnfuse-run %s --set N=200 --check | FileCheck %s
+// CHECK: device: cpu
+// CHECK: check: ok, result 0
+
+func.func @relu_attention(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %s = attn.scaled_dot_product %q, %k : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>
+  %w = attn.relu_attention %s mean : !attn.scores<1x8x?x?>
+  %o = attn.aggregate %w, %v : !attn.weights<1x8x?x?>, tensor<1x8x?x64xbf16>
+  return %o : tensor<1x8x?x64xbf16>
+}

@@ -1,0 +1,14 @@
+// A causal window: each query reads itself and the 63 keys before it.
+//
+// RUN: attnfuse-run %s --set N=200 --check | FileCheck %s
+// CHECK: device: cpu
+// CHECK: check: ok, result 0
+
+func.func @sliding_window(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %s = attn.scaled_dot_product %q, %k : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>
+  %c = attn.sliding_window left 64 right 1
+  %m1 = attn.mask %s, %c : !attn.scores<1x8x?x?>
+  %w = attn.softmax %m1 : !attn.scores<1x8x?x?>
+  %o = attn.aggregate %w, %v : !attn.weights<1x8x?x?>, tensor<1x8x?x64xbf16>
+  return %o : tensor<1x8x?x64xbf16>
+}
