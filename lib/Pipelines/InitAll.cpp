@@ -22,17 +22,16 @@
 #include "mlir/Transforms/Passes.h"
 
 void attnfuse::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<attn::AttnDialect, tile::TileDialect,
-                  mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
-                  mlir::math::MathDialect, mlir::memref::MemRefDialect,
-                  mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
-                  mlir::vector::VectorDialect>();
+  registry
+      .insert<attn::AttnDialect, tile::TileDialect, mlir::arith::ArithDialect,
+              mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+              mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
+              mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+              mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();
 }
 
 void attnfuse::registerAllPasses() {
-  attn::registerAttnCanonicalize();
-  attn::registerAttnOutline();
+  attn::registerAttnTransformsPasses();
   registerAttnFuseConversionPasses();
   registerAttnFusePipelines();
   mlir::registerCanonicalizerPass();

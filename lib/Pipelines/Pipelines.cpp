@@ -22,7 +22,12 @@ void attnfuse::buildAttnFuseToTile(OpPassManager &pm,
                                    const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(attn::createAttnCanonicalize());
   pm.addPass(attn::createAttnOutline());
-//ANALYSES
+  pm.addNestedPass<func::FuncOp>(attn::createAttnAnalyzeMasks());
+  attn::AttnPlaceRopeOptions rope;
+  rope.chip = options.chip;
+  rope.force = options.rope;
+  rope.length = options.length;
+  pm.addNestedPass<func::FuncOp>(attn::createAttnPlaceRope(rope));
   AttnToTileOptions tiling;
   tiling.chip = options.chip;
   tiling.blockM = options.blockM;
@@ -40,9 +45,9 @@ void attnfuse::buildAttnFuseToCPU(OpPassManager &pm,
 }
 
 void attnfuse::registerAttnFusePipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "attnfuse-to-tile", "attn programs to tile programs",
-      buildAttnFuseToTile);
+  PassPipelineRegistration<PipelineOptions>("attnfuse-to-tile",
+                                            "attn programs to tile programs",
+                                            buildAttnFuseToTile);
   PassPipelineRegistration<PipelineOptions>(
       "attnfuse-to-cpu", "attn programs to the LLVM dialect for a CPU",
       buildAttnFuseToCPU);

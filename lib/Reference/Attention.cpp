@@ -132,13 +132,19 @@ attnfuse::reference::evaluateRope(attn::RopeOp op, const Values &values) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// What a row of weights is accompanied by.
+struct RowFacts {
+  double lse = 0;
+  double magnitude = 0;
+};
+
 /// The operations between a product and its weights, decoded.
 class RowProgram {
 public:
   static llvm::Expected<RowProgram> decode(Value weights, const Values &values);
 
-  /// The weights of a row and its log-sum-exp (softmax only).
-  void run(const Row &row, std::vector<double> &weights, double &lse,
+  /// The weights of a row, its log-sum-exp (softmax only) and magnitude.
+  void run(const Row &row, std::vector<double> &weights, RowFacts &facts,
            std::string &error) const;
 
   ArrayRefPtr query, key;
@@ -296,7 +302,7 @@ static double dot(const double *a, const double *b, int64_t count) {
          ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-void RowProgram::run(const Row &row, std::vector<double> &s, double &lse,
+void RowProgram::run(const Row &row, std::vector<double> &s, RowFacts &facts,
                      std::string &error) const {
   int64_t width = query->shape[3], keyHeads = key->shape[1];
   int64_t keyHead = row.head * keyHeads / query->shape[1];
@@ -321,6 +327,9 @@ void RowProgram::run(const Row &row, std::vector<double> &s, double &lse,
   if (!isSoftmax) {
     for (int64_t j = 0; j < row.keys; ++j) {
       double weight = s[j] < 0 ? 0 : s[j];
+      if (keep[j]) {
+        facts.magnitude = std::max(facts.magnitude, std::abs(s[j]));
+      }
       s[j] = keep[j] ? (divides ? weight / row.keys : weight) : 0;
     }
     return;
@@ -337,12 +346,17 @@ void RowProgram::run(const Row &row, std::vector<double> &s, double &lse,
                    ? std::exp(sinks->data[row.head] - maximum)
                    : 0;
   for (int64_t j = 0; j < row.keys; ++j) {
+    double score = s[j];
     s[j] = keep[j] && (maximum > -kInfinity || hasNaN)
-               ? std::exp(s[j] - maximum)
+               ? std::exp(score - maximum)
                : 0;
     sum += s[j];
+    // The lowest finite value stands for a mask.
+    if (s[j] > 1e-7 && std::abs(score) < 1e30) {
+      facts.magnitude = std::max(facts.magnitude, std::abs(score));
+    }
   }
-  lse = sum == 0 ? -kInfinity : maximum + std::log(sum);
+  facts.lse = sum == 0 ? -kInfinity : maximum + std::log(sum);
   for (int64_t j = 0; j < row.keys; ++j) {
     s[j] = sum == 0 ? 0 : s[j] / sum;
   }
@@ -416,15 +430,19 @@ llvm::Expected<RowResult> attnfuse::reference::evaluateAggregate(
   result.values = std::make_shared<Array>();
   result.values->shape = {program->query->shape[0], heads, queries, width};
   result.values->data.assign(result.values->size(), 0);
+  result.magnitudes.assign(result.values->shape[0] * heads * queries, 0);
   llvm::Error error = forEachRow(
       *program, options, result.computed,
       [&](const Row &row, std::string &message) {
         std::vector<double> weights;
-        double lse;
-        program->run(row, weights, lse, message);
+        RowFacts facts;
+        program->run(row, weights, facts, message);
         if (!message.empty()) {
           return;
         }
+        result
+            .magnitudes[(row.batch * heads + row.head) * queries + row.query] =
+            facts.magnitude;
         int64_t valueHead = row.head * valueHeads / heads;
         const double *v =
             value->data.data() +
@@ -459,14 +477,16 @@ attnfuse::reference::evaluateLse(attn::SoftmaxOp op, const Values &values,
   result.values = std::make_shared<Array>();
   result.values->shape = {program->query->shape[0], heads, queries};
   result.values->data.assign(result.values->size(), 0);
+  result.magnitudes.assign(result.values->shape[0] * heads * queries, 0);
   llvm::Error error = forEachRow(
       *program, options, result.computed,
       [&](const Row &row, std::string &message) {
         std::vector<double> weights;
-        double lse = 0;
-        program->run(row, weights, lse, message);
-        result.values
-            ->data[(row.batch * heads + row.head) * queries + row.query] = lse;
+        RowFacts facts;
+        program->run(row, weights, facts, message);
+        int64_t place = (row.batch * heads + row.head) * queries + row.query;
+        result.values->data[place] = facts.lse;
+        result.magnitudes[place] = facts.magnitude;
       });
   if (error) {
     return std::move(error);

@@ -17,6 +17,7 @@ namespace attnfuse::reference {
 struct RowResult {
   std::shared_ptr<Array> values;
   std::vector<uint8_t> computed;
+  std::vector<double> magnitudes;
 };
 
 /// The weighted sum of an aggregate, or with `softmax` alone its log-sum-exp.

@@ -26,9 +26,10 @@ static double unitRoundoff(DType type) {
   }
 }
 
-/// The part of the tolerance that does not depend on the element.
-static double arithmeticError(func::FuncOp function,
-                              ArrayRef<HostTensor> inputs) {
+/// The parts of the tolerance that do not depend on the element: 2^-24 V F, and
+/// what it is multiplied by.
+static std::pair<double, double> arithmeticError(func::FuncOp function,
+                                                 ArrayRef<HostTensor> inputs) {
   double largest = 1;
   int64_t keys = 1;
   for (const HostTensor &tensor : inputs) {
@@ -55,8 +56,8 @@ static double arithmeticError(func::FuncOp function,
   function->getParentOfType<ModuleOp>().walk([&](attn::ReluAttentionOp relu) {
     factor *= relu.getMean() ? 1 : static_cast<double>(keys);
   });
-  return 0x1p-24 * largest * factor *
-         (16 * std::sqrt(double(width)) + 2 * std::sqrt(double(keys)) + 64);
+  return {0x1p-24 * largest * factor,
+          16 * std::sqrt(double(width)) + 2 * std::sqrt(double(keys)) + 64};
 }
 
 /// Rows per head such that the oracle needs about that many seconds at most.
@@ -89,7 +90,7 @@ attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
   if (!exact) {
     return exact.takeError();
   }
-  double arithmetic = arithmeticError(function, inputs);
+  auto [scale, fixed] = arithmeticError(function, inputs);
   std::vector<Comparison> checks;
   for (auto [place, result] : llvm::enumerate(results)) {
     Comparison check;
@@ -107,7 +108,10 @@ attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
       bool same =
           got[n] == want[n] || (std::isnan(got[n]) && std::isnan(want[n]));
       double error = same ? 0 : std::abs(got[n] - want[n]);
-      double tolerance = unit * std::abs(want[n]) + arithmetic;
+      double magnitude =
+          wanted.magnitudes.empty() ? 0 : wanted.magnitudes[n / width];
+      double tolerance =
+          unit * std::abs(want[n]) + scale * (fixed + 4 * magnitude);
       if (result.dtype() == DType::F16) {
         tolerance += 0x1p-25;
       }

@@ -61,7 +61,8 @@ private:
 
   Options options;
   unsigned depth = 0;
-  llvm::DenseMap<Value, std::vector<uint8_t>> computed;
+  /// Results of attentions, whose rows have more to tell than values.
+  llvm::DenseMap<Value, RowResult> rows;
 };
 } // namespace
 
@@ -90,7 +91,9 @@ Interpreter::run(func::FuncOp function, ArrayRef<ArrayRefPtr> arguments) {
       return errorAt(function.getLoc(), "the oracle has no value for a result "
                                         "of the function");
     }
-    results.push_back({std::make_shared<Array>(*value), computed[result]});
+    RowResult &row = rows[result];
+    results.push_back(
+        {std::make_shared<Array>(*value), row.computed, row.magnitudes});
   }
   --depth;
   return results;
@@ -111,7 +114,7 @@ llvm::Error Interpreter::execute(Operation &op, Values &values) {
       return result.takeError();
     }
     values[value] = result->values;
-    computed[value] = result->computed;
+    rows[value] = *result;
     return llvm::Error::success();
   };
   if (auto aggregate = dyn_cast<attn::AggregateOp>(op)) {
@@ -238,7 +241,8 @@ attnfuse::reference::evaluate(func::FuncOp function,
     }
     std::memcpy(tensor->data(), row.values->data.data(),
                 row.values->data.size() * sizeof(double));
-    results.push_back({*tensor, std::move(row.computed)});
+    results.push_back(
+        {*tensor, std::move(row.computed), std::move(row.magnitudes)});
   }
   return results;
 }

@@ -24,19 +24,21 @@ struct Comparison {
 /// Evaluates the program in float64 and compares. The tolerance at an element
 /// of exact value r is
 ///
-///   u |r| + 2^-24 V F (16 sqrt(D) + 2 sqrt(N) + 64)
+///   u |r| + 2^-24 V F (16 sqrt(D) + 4 S + 2 sqrt(N) + 64)
 ///
 /// u is half a unit in the last place of the result's type (2^-24 f32, 2^-11
 /// f16, 2^-8 bf16, relative to the lower end of a binade) and covers the one
 /// rounding of the output; for f16, whose subnormals have a fixed spacing,
 /// 2^-25 is added. The rest bounds f32 arithmetic: a product of width D errs by
 /// about sqrt(D) 2^-24 |s|, which moves a weight by as much, relatively, in
-/// numerator and denominator (|s| up to 8); a sum over N keys errs by
-/// sqrt(N) 2^-24 twice; exponential, rotation and rescaling take the constant.
-/// V is the largest finite magnitude among the inputs of rank 4 (at least 1),
-/// D the largest width and N the largest length among them. F counts the
-/// attentions of the module, times N for weights that are not normalised (relu
-/// attention without `mean`). A log-sum-exp is compared in the same way.
+/// numerator and denominator (|s| up to 8); adding to a score of magnitude S
+/// (the row's largest of weight) errs by 2^-24 S, twice likewise; a sum over N
+/// keys errs by sqrt(N) 2^-24 twice; exponential, rotation and rescaling take
+/// the constant. V is the largest finite magnitude among the inputs of rank 4
+/// (at least 1), D the largest width and N the largest length among them. F
+/// counts the attentions of the module, times N for weights that are not
+/// normalised (relu attention without `mean`). A log-sum-exp is compared in the
+/// same way.
 ///
 /// With `options.maxRowsPerHead` 0, as many rows per head are compared as about
 /// `seconds` of the oracle's time allow.

@@ -38,6 +38,10 @@ struct Result {
   HostTensor values;
   /// One flag per row (b, h, i) of the result; empty if all were computed.
   std::vector<uint8_t> computed;
+  /// Per row, the largest magnitude of a score whose weight is not negligible
+  /// (above 1e-7); empty for results that are not an attention's. The f32
+  /// error of a weight grows with it.
+  std::vector<double> magnitudes;
 };
 
 /// One input per argument; a scalar is a tensor of rank 0. The inputs fit the

@@ -11,7 +11,7 @@
 //   m' = max(m, rowmax x)            p = 2^(c (x - m'))     a = 2^(c (m - m'))
 //   l' = a l + rowsum p              O' = a O + p V
 //
-// and the end is O / l and lse = ln 2 (c m + log2 l).
+// and the end is O / l and lse = (c ln 2) m + ln l.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,9 +121,8 @@ void AttentionKernelBuilder::placeTile() {
   tile.i0 = m.mul(place, rows);
   tile.i1 = m.min(m.add(tile.i0, rows), tile.queries);
 
-  query = context.load(queryView,
-                       {tile.batch, tile.head, tile.i0, m.index(0)}, {2, 3},
-                       rows, width(program.query));
+  query = context.load(queryView, {tile.batch, tile.head, tile.i0, m.index(0)},
+                       {2, 3}, rows, width(program.query));
   query = context.rotate(program.queryRopes, query, tile.batch, tile.i0);
   keyHead = headOf(program.key);
   if (program.aggregate) {
@@ -168,9 +167,9 @@ Value AttentionKernelBuilder::scores(Value j0, Value products, bool tested) {
         if (tested) {
           Value kept = m.lt(j, tile.keys);
           if (mask) {
-            kept = m.both(kept,
-                          mask->test(m, scalars.drop_front(scoreTiles.size()),
-                                     i, j));
+            kept = m.both(
+                kept,
+                mask->test(m, scalars.drop_front(scoreTiles.size()), i, j));
           }
           score = m.select(kept, score, m.f32(program.relu ? 0 : -kInfinity));
         }
@@ -182,9 +181,9 @@ State AttentionKernelBuilder::visitTile(Value j0, bool tested, State state) {
   IndexMath m = context.math();
   OpBuilder &b = context.builder;
   Value zero = m.index(0);
-  Value key = context.load(context.get(rotatedKey),
-                           {tile.batch, keyHead, j0, zero}, {2, 3}, columns,
-                           width(program.key));
+  Value key =
+      context.load(context.get(rotatedKey), {tile.batch, keyHead, j0, zero},
+                   {2, 3}, columns, width(program.key));
   if (rotatedKey == program.key) {
     key = context.rotate(program.keyRopes, key, tile.batch, j0);
   }
@@ -205,8 +204,8 @@ State AttentionKernelBuilder::visitTile(Value j0, bool tested, State state) {
         {b.getF32Type(), b.getF32Type(), b.getF32Type()},
         [&](IndexMath m, ValueRange args) {
           Value maximum = arith::MaxNumFOp::create(b, m.loc, args[0], args[1]);
-          Value isEmpty = m.cmpf(arith::CmpFPredicate::OEQ, maximum,
-                                 m.f32(-kInfinity));
+          Value isEmpty =
+              m.cmpf(arith::CmpFPredicate::OEQ, maximum, m.f32(-kInfinity));
           Value base = m.select(isEmpty, m.f32(0), maximum);
           Value alpha = math::Exp2Op::create(
               b, m.loc, m.mulf(m.subf(args[0], base), m.f32(unit)));
@@ -219,30 +218,29 @@ State AttentionKernelBuilder::visitTile(Value j0, bool tested, State state) {
         });
     Value added = context.reduce(tile::ReduceKind::Add, weights, 1);
     next.maximum = rowValues[0];
-    next.sum = context.mapF32({state.sum, rowValues[2], added}, rows, 1,
-                              [&](IndexMath m, ValueRange args) {
-                                return m.addf(m.mulf(args[0], args[1]),
-                                              args[2]);
-                              });
+    next.sum =
+        context.mapF32({state.sum, rowValues[2], added}, rows, 1,
+                       [&](IndexMath m, ValueRange args) {
+                         return m.addf(m.mulf(args[0], args[1]), args[2]);
+                       });
     if (program.aggregate) {
-      rescaled = context.mapF32(
-          {state.accumulator, rowValues[2]}, rows,
-          width(program.aggregate.getValue()),
-          [&](IndexMath m, ValueRange args) { return m.mulf(args[0], args[1]); });
+      rescaled = context.mapF32({state.accumulator, rowValues[2]}, rows,
+                                width(program.aggregate.getValue()),
+                                [&](IndexMath m, ValueRange args) {
+                                  return m.mulf(args[0], args[1]);
+                                });
     }
   } else {
-    weights = context.mapF32({x}, rows, columns,
-                             [&](IndexMath m, ValueRange args) -> Value {
-                               // maximumf hands a NaN on.
-                               return arith::MaximumFOp::create(
-                                   b, m.loc, args[0], m.f32(0));
-                             });
+    weights = context.mapF32(
+        {x}, rows, columns, [&](IndexMath m, ValueRange args) -> Value {
+          // maximumf hands a NaN on.
+          return arith::MaximumFOp::create(b, m.loc, args[0], m.f32(0));
+        });
   }
   if (program.aggregate) {
-    Value values = context.load(
-        context.get(program.aggregate.getValue()),
-        {tile.batch, valueHead, j0, zero}, {2, 3}, columns,
-        width(program.aggregate.getValue()));
+    Value values = context.load(context.get(program.aggregate.getValue()),
+                                {tile.batch, valueHead, j0, zero}, {2, 3},
+                                columns, width(program.aggregate.getValue()));
     next.accumulator = tile::DotOp::create(
         b, context.loc, rescaled.getType(), weights, values, rescaled,
         /*transpose_b=*/false, /*guard_zeros=*/tested || guardAll);
@@ -312,21 +310,23 @@ void AttentionKernelBuilder::finish(State state) {
     row = context.map(
         {state.maximum, state.sum}, rows, 1, {b.getF32Type(), b.getF32Type()},
         [&](IndexMath m, ValueRange args) {
-          Value maximum = m.mulf(args[0], m.f32(unit)), sum = args[1];
+          // To natural units: the lowest finite bias would overflow in log2.
+          Value maximum = m.mulf(args[0], m.f32(unit * kLn2)), sum = args[1];
           // A row that read nothing: its maximum is -inf whatever the unit.
-          Value isEmpty = m.cmpf(arith::CmpFPredicate::OEQ, args[0],
-                                 m.f32(-kInfinity));
+          Value isEmpty =
+              m.cmpf(arith::CmpFPredicate::OEQ, args[0], m.f32(-kInfinity));
           maximum = m.select(isEmpty, m.f32(-kInfinity), maximum);
           Value factor = m.f32(1);
           if (sink) {
-            Value logit = m.mulf(sink, m.f32(kLog2E));
-            Value top = arith::MaxNumFOp::create(b, m.loc, maximum, logit);
-            Value none = m.cmpf(arith::CmpFPredicate::OEQ, top,
-                                m.f32(-kInfinity));
+            auto exponential = [&](Value x) -> Value {
+              return math::Exp2Op::create(b, m.loc, m.mulf(x, m.f32(kLog2E)));
+            };
+            Value top = arith::MaxNumFOp::create(b, m.loc, maximum, sink);
+            Value none =
+                m.cmpf(arith::CmpFPredicate::OEQ, top, m.f32(-kInfinity));
             Value base = m.select(none, m.f32(0), top);
-            factor =
-                math::Exp2Op::create(b, m.loc, m.subf(maximum, base));
-            Value extra = math::Exp2Op::create(b, m.loc, m.subf(logit, base));
+            factor = exponential(m.subf(maximum, base));
+            Value extra = exponential(m.subf(sink, base));
             sum = m.addf(m.mulf(sum, factor), extra);
             maximum = top;
           }
@@ -334,7 +334,7 @@ void AttentionKernelBuilder::finish(State state) {
           Value quotient = arith::DivFOp::create(b, m.loc, factor, sum);
           Value scale = m.select(any, quotient, m.f32(0));
           Value log = math::Log2Op::create(b, m.loc, sum);
-          Value lse = m.mulf(m.addf(maximum, log), m.f32(kLn2));
+          Value lse = m.addf(maximum, m.mulf(log, m.f32(kLn2)));
           lse = m.select(any, lse, m.f32(-kInfinity));
           return SmallVector<Value>{scale, lse};
         });
@@ -348,17 +348,16 @@ void AttentionKernelBuilder::finish(State state) {
                                 return m.mulf(args[0], args[1]);
                               });
     } else if (program.relu.getMean()) {
-      Value narrow = arith::IndexCastOp::create(b, context.loc, b.getI64Type(),
-                                                tile.keys);
-      Value count = arith::SIToFPOp::create(b, context.loc, b.getF32Type(),
-                                            narrow);
+      Value narrow =
+          arith::IndexCastOp::create(b, context.loc, b.getI64Type(), tile.keys);
+      Value count =
+          arith::SIToFPOp::create(b, context.loc, b.getF32Type(), narrow);
       Value share = arith::DivFOp::create(b, context.loc, m.f32(1), count);
       share = m.select(m.cmp(arith::CmpIPredicate::eq, tile.keys, m.index(0)),
                        m.f32(0), share);
-      result = context.mapF32({result}, rows, columnsOut,
-                              [&](IndexMath m, ValueRange args) {
-                                return m.mulf(args[0], share);
-                              });
+      result = context.mapF32(
+          {result}, rows, columnsOut,
+          [&](IndexMath m, ValueRange args) { return m.mulf(args[0], share); });
     }
     context.store(result, context.output(nextOutput++),
                   {tile.batch, tile.head, tile.i0, m.index(0)}, {2, 3});
@@ -376,14 +375,17 @@ LogicalResult AttentionKernelBuilder::build() {
         program.product.getScaleValue() > 0;
   unit = raw ? kLog2E * program.product.getScaleValue() : kLog2E;
   // A bias or score_mod may give -inf, a weight of 0 like a mask's.
-  guardAll = llvm::any_of(program.scoreOps, [](Operation *op) {
-    return isa<attn::AdditiveBiasOp, attn::ScoreModOp>(op);
-  }) || program.relu;
+  guardAll =
+      llvm::any_of(program.scoreOps,
+                   [](Operation *op) {
+                     return isa<attn::AdditiveBiasOp, attn::ScoreModOp>(op);
+                   }) ||
+      program.relu;
   scoreCode.emplace(context, program, tile, rows, columns);
 
   if (!program.masks.empty()) {
-    FailureOr<MaskModel> found = buildMaskModel(
-        program.masks, program.product.getScores().getType());
+    FailureOr<MaskModel> found =
+        buildMaskModel(program.masks, program.product.getScores().getType());
     if (failed(found)) {
       return failure();
     }
@@ -420,8 +422,8 @@ LogicalResult AttentionKernelBuilder::build() {
   }
   state = visitRange(wholeFirst, wholeLast, /*tested=*/false, state);
   auto keyType = cast<RankedTensorType>(program.key.getType());
-  bool divides = !mask && !keyType.isDynamicDim(2) &&
-                 keyType.getDimSize(2) % columns == 0;
+  bool divides =
+      !mask && !keyType.isDynamicDim(2) && keyType.getDimSize(2) % columns == 0;
   if (!divides) {
     state = visitRange(wholeLast, last, /*tested=*/true, state);
   }
@@ -442,9 +444,9 @@ FailureOr<tile::KernelOp> attnfuse::buildAttentionKernel(
     func::FuncOp source, StringRef name, const AttentionProgram &program,
     ValueRange inputs, ArrayRef<RankedTensorType> outputs,
     tile::ScheduleAttr schedule, Value rotatedKey) {
-  KernelContext context(source, name, inputs, outputs,
-                        gridOver(source.getContext(), inputs.size(),
-                                 schedule.getBlockM()));
+  KernelContext context(
+      source, name, inputs, outputs,
+      gridOver(source.getContext(), inputs.size(), schedule.getBlockM()));
   context.kernel.setScheduleAttr(schedule);
   AttentionKernelBuilder builder(context, program, schedule, rotatedKey);
   if (failed(builder.build())) {

@@ -112,8 +112,8 @@ private:
       tile::KernelOp kernel = buildRotationKernel(
           function, (name + "_rotate").str(), program->rotation,
           program->rotation.getInput(), tensors, type, rotationRows());
-      Value launched = launch(b, loc, kernel, tensors, type,
-                              program->rotation.getInput());
+      Value launched =
+          launch(b, loc, kernel, tensors, type, program->rotation.getInput());
       return finish(function, {launched});
     }
 

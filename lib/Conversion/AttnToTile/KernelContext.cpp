@@ -14,8 +14,7 @@ using namespace attnfuse;
 
 static Type viewOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? Type(tile::ViewType::get(type.getContext(),
-                                           tensor.getShape(),
+  return tensor ? Type(tile::ViewType::get(type.getContext(), tensor.getShape(),
                                            tensor.getElementType()))
                 : type;
 }
@@ -38,9 +37,8 @@ KernelContext::KernelContext(func::FuncOp source, StringRef name,
       TypeAttr::get(builder.getFunctionType(arguments, {})),
       builder.getArrayAttr(grid), builder.getI64IntegerAttr(outputTypes.size()),
       tile::ScheduleAttr(), ArrayAttr(), ArrayAttr());
-  entry = builder.createBlock(
-      &kernel.getBody(), {}, arguments,
-      SmallVector<Location>(arguments.size(), loc));
+  entry = builder.createBlock(&kernel.getBody(), {}, arguments,
+                              SmallVector<Location>(arguments.size(), loc));
   for (auto [input, argument] : llvm::zip(inputs, entry->getArguments())) {
     mapping.map(input, argument);
   }
@@ -98,9 +96,8 @@ tile::TileType KernelContext::tileType(int64_t rows, int64_t columns,
 }
 
 Value KernelContext::splat(Value scalar, int64_t rows, int64_t columns) {
-  return tile::SplatOp::create(builder, loc,
-                               tileType(rows, columns, scalar.getType()),
-                               scalar);
+  return tile::SplatOp::create(
+      builder, loc, tileType(rows, columns, scalar.getType()), scalar);
 }
 
 Value KernelContext::load(Value view, ValueRange indices,
@@ -139,8 +136,7 @@ SmallVector<Value> KernelContext::map(ValueRange inputs, int64_t rows,
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Type> arguments;
   for (Value input : inputs) {
-    arguments.push_back(
-        cast<tile::TileType>(input.getType()).getElementType());
+    arguments.push_back(cast<tile::TileType>(input.getType()).getElementType());
   }
   arguments.append(2, builder.getIndexType());
   Block *block =
@@ -165,8 +161,8 @@ Value KernelContext::position(Value source, Value batch) {
   Value value = get(source);
   if (auto view = dyn_cast<tile::ViewType>(value.getType())) {
     // One entry per batch entry, or one for all of them; reads are clamped.
-    value = tile::ReadOp::create(builder, loc, view.getElementType(), value,
-                                 batch);
+    value =
+        tile::ReadOp::create(builder, loc, view.getElementType(), value, batch);
   }
   return math().toIndex(value);
 }

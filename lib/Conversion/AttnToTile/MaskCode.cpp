@@ -18,11 +18,10 @@ static bool isFinite(int64_t bound) {
 
 MaskCode::MaskCode(KernelContext &context, const MaskModel &model,
                    const QueryTile &tile, int64_t rows, int64_t columns)
-    : context(context), model(model), tile(tile), rows(rows),
-      columns(columns) {
+    : context(context), model(model), tile(tile), rows(rows), columns(columns) {
   for (const MaskTerm &term : model.form.terms) {
-    for (ArrayRef<int> literals : {ArrayRef<int>(term.positive),
-                                   ArrayRef<int>(term.negative)}) {
+    for (ArrayRef<int> literals :
+         {ArrayRef<int>(term.positive), ArrayRef<int>(term.negative)}) {
       for (int atom : literals) {
         auto prefix = dyn_cast<attn::PrefixOp>(model.atoms[atom]);
         analytic &= static_cast<bool>(prefix);
@@ -74,9 +73,8 @@ Value MaskCode::length(attn::PrefixOp op) {
   Value &known = lengths[atom];
   if (!known) {
     IndexMath m = context.math();
-    known = op.getLength()
-                ? m.index(static_cast<int64_t>(*op.getLength()))
-                : context.position(op.getLengths(), tile.batch);
+    known = op.getLength() ? m.index(static_cast<int64_t>(*op.getLength()))
+                           : context.position(op.getLengths(), tile.batch);
   }
   return known;
 }
@@ -93,8 +91,7 @@ void MaskCode::prepareDocument(attn::DocumentOp op, Document &document) {
     return;
   }
   Value queryView = context.get(op.getQueryIds());
-  document.keyView =
-      op.getKeyIds() ? context.get(op.getKeyIds()) : queryView;
+  document.keyView = op.getKeyIds() ? context.get(op.getKeyIds()) : queryView;
   Type element = cast<tile::ViewType>(queryView.getType()).getElementType();
   // Clamped reads repeat the last id beyond the end, which leaves the least
   // and the greatest id of the tile as they are.
@@ -102,8 +99,8 @@ void MaskCode::prepareDocument(attn::DocumentOp op, Document &document) {
       context
           .map({}, rows, 1, element,
                [&](IndexMath m, ValueRange args) {
-                 return SmallVector<Value>{readId(
-                     m, queryView, tile.batch, m.add(tile.i0, args[0]))};
+                 return SmallVector<Value>{
+                     readId(m, queryView, tile.batch, m.add(tile.i0, args[0]))};
                })
           .front();
   auto scalar = [&](tile::ReduceKind kind) -> Value {
@@ -202,17 +199,17 @@ std::pair<KeyInterval, KeyInterval> MaskCode::bounds() {
     // The hull, empty intervals left out.
     Value none = m.le(touched.upper, touched.lower);
     Value someNone = m.le(some.upper, some.lower);
-    Value lower = m.select(someNone, touched.lower,
-                           m.min(touched.lower, some.lower));
-    Value upper = m.select(someNone, touched.upper,
-                           m.max(touched.upper, some.upper));
+    Value lower =
+        m.select(someNone, touched.lower, m.min(touched.lower, some.lower));
+    Value upper =
+        m.select(someNone, touched.upper, m.max(touched.upper, some.upper));
     touched = {m.select(none, some.lower, lower),
                m.select(none, some.upper, upper)};
     // The union where the two meet, else the longer one.
-    Value meet = m.both(m.le(every.lower, full.upper),
-                        m.le(full.lower, every.upper));
-    Value longer = m.lt(m.sub(full.upper, full.lower),
-                        m.sub(every.upper, every.lower));
+    Value meet =
+        m.both(m.le(every.lower, full.upper), m.le(full.lower, every.upper));
+    Value longer =
+        m.lt(m.sub(full.upper, full.lower), m.sub(every.upper, every.lower));
     Value everyNone = m.le(every.upper, every.lower);
     Value fullNone = m.le(full.upper, full.lower);
     meet = m.both(meet, m.negate(m.either(everyNone, fullNone)));
@@ -290,9 +287,9 @@ MaskCode::Classes MaskCode::classifyDocument(const Document &document,
   auto equal = [&](Value a, Value b) {
     return m.cmp(arith::CmpIPredicate::eq, a, b);
   };
-  Value all = m.both(equal(low, high),
-                     m.both(equal(document.low, document.high),
-                            equal(low, document.low)));
+  Value all =
+      m.both(equal(low, high), m.both(equal(document.low, document.high),
+                                      equal(low, document.low)));
   return {any, all};
 }
 
@@ -378,8 +375,7 @@ Value MaskCode::testAtom(int atom, IndexMath m, ValueRange scalars, Value i,
         auto view = cast<tile::ViewType>(table.getType());
         Value entry = tile::ReadOp::create(
             m.builder, m.loc, view.getElementType(), table,
-            ValueRange{tile.batch, tile.head,
-                       m.floorDiv(i, op.getBlocks()[0]),
+            ValueRange{tile.batch, tile.head, m.floorDiv(i, op.getBlocks()[0]),
                        m.floorDiv(j, op.getBlocks()[1])});
         if (entry.getType().isInteger(1)) {
           return entry;

@@ -30,17 +30,11 @@ static LogicalResult requireArgument(Operation *user, Value value) {
 
 RopePlace AttentionProgram::keyPlace() const {
   for (attn::RopeOp rope : keyRopes) {
-    auto placement =
-        rope->getDiscardableAttr(attn::kPlacementAttrName);
-    if (!placement) {
-      continue;
+    if (auto placement = rope->getAttrOfType<attn::PlacementAttr>(
+            attn::kPlacementAttrName)) {
+      return placement.getPlace() == attn::Placement::Once ? RopePlace::Once
+                                                           : RopePlace::InLoop;
     }
-    // The place is the attribute's first word, whichever form it has.
-    std::string text;
-    llvm::raw_string_ostream(text) << placement;
-    return StringRef(text).contains("once,") || StringRef(text).contains("once>")
-               ? RopePlace::Once
-               : RopePlace::InLoop;
   }
   return RopePlace::InLoop;
 }

@@ -40,8 +40,8 @@ Value ScoreCode::alibiSlope(attn::AlibiOp op) {
   auto power =
       static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(heads)));
   auto toFloat = [&](Value n) -> Value {
-    Value narrow = arith::IndexCastOp::create(m.builder, m.loc,
-                                              m.builder.getI32Type(), n);
+    Value narrow =
+        arith::IndexCastOp::create(m.builder, m.loc, m.builder.getI32Type(), n);
     return arith::SIToFPOp::create(m.builder, m.loc, m.builder.getF32Type(),
                                    narrow);
   };
@@ -49,8 +49,7 @@ Value ScoreCode::alibiSlope(attn::AlibiOp op) {
   if (heads != power) {
     Value rest = m.add(m.mul(m.add(tile.head, -power), 2), 1);
     Value other = m.mulf(toFloat(rest), m.f32(-4.0 / power));
-    exponent =
-        m.select(m.lt(tile.head, m.index(power)), exponent, other);
+    exponent = m.select(m.lt(tile.head, m.index(power)), exponent, other);
   }
   return math::Exp2Op::create(m.builder, m.loc, exponent);
 }
@@ -65,7 +64,9 @@ SmallVector<Value> ScoreCode::operands(Value j0) {
     }
     ArrayRef<int64_t> shape = bias.getBias().getType().getShape();
     Value zero = m.index(0);
-    auto at = [&](int dim, Value place) { return shape[dim] == 1 ? zero : place; };
+    auto at = [&](int dim, Value place) {
+      return shape[dim] == 1 ? zero : place;
+    };
     tiles.push_back(context.load(
         context.get(bias.getBias()),
         {at(0, tile.batch), at(1, tile.head), at(2, tile.i0), at(3, j0)},
@@ -91,8 +92,8 @@ Value ScoreCode::apply(IndexMath m, Value product, ValueRange scalars, Value i,
                   m.sub(m.add(i, m.sub(tile.keys, tile.queries)), j);
               Value narrow = arith::IndexCastOp::create(
                   b, m.loc, b.getI32Type(), distance);
-              Value real = arith::SIToFPOp::create(b, m.loc, b.getF32Type(),
-                                                   narrow);
+              Value real =
+                  arith::SIToFPOp::create(b, m.loc, b.getF32Type(), narrow);
               Value size = math::AbsFOp::create(b, m.loc, real);
               return m.subf(score, m.mulf(slopes[op], size));
             })

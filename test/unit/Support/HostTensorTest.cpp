@@ -82,9 +82,9 @@ TEST(HostTensor, AllocationIsAlignedAndChecked) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor->data()) % 64, 0u);
   EXPECT_EQ(tensor->strides(), (llvm::ArrayRef<int64_t>{12, 4, 1}));
   EXPECT_EQ(tensor->numElements(), 24);
-  for (llvm::ArrayRef<int64_t> shape :
-       {llvm::ArrayRef<int64_t>{-1, 2},
-        llvm::ArrayRef<int64_t>{int64_t(1) << 40, int64_t(1) << 40}}) {
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{-1, 2},
+        std::vector<int64_t>{int64_t(1) << 40, int64_t(1) << 40}}) {
     auto refused = HostTensor::allocate(DType::F32, shape);
     ASSERT_FALSE(static_cast<bool>(refused));
     EXPECT_NE(llvm::toString(refused.takeError()).find("shape"),

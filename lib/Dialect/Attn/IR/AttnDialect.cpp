@@ -193,6 +193,20 @@ RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Numbers in brackets; may be none, which the generated parser cannot read.
+static ParseResult parseIntegerList(AsmParser &parser,
+                                    SmallVector<int64_t> &numbers) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(numbers.emplace_back());
+  });
+}
+
+static void printIntegerList(AsmPrinter &printer, ArrayRef<int64_t> numbers) {
+  printer << "[";
+  llvm::interleaveComma(numbers, printer);
+  printer << "]";
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "AttnFuse/Dialect/Attn/IR/AttnAttrs.cpp.inc"
 

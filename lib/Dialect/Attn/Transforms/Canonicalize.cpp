@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CanonicalizePatterns.h"
+#include "FunctionWalk.h"
 
 #include "AttnFuse/Analysis/MaskModel.h"
 #include "AttnFuse/Analysis/StructuralKeys.h"
@@ -286,10 +287,14 @@ struct AttnCanonicalizePass
   using AttnCanonicalizeBase::AttnCanonicalizeBase;
 
   void runOnOperation() override {
-    Operation *function = getOperation();
-    if (getOperation().isExternal()) {
-      return;
+    if (failed(forEachFunction(getOperation(), [&](Operation *function) {
+          return canonicalize(function);
+        }))) {
+      signalPassFailure();
     }
+  }
+
+  LogicalResult canonicalize(Operation *function) {
     unsigned masks = countMasks(function);
 
     RewritePatternSet patterns(&getContext());
@@ -299,9 +304,8 @@ struct AttnCanonicalizePass
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
         .enableConstantCSE(false);
     if (failed(applyPatternsGreedily(function, std::move(patterns), config))) {
-      function->emitError("the rewrites of attn-canonicalize do not come to "
-                          "an end on this function");
-      return signalPassFailure();
+      return function->emitError("the rewrites of attn-canonicalize do not "
+                                 "come to an end on this function");
     }
     numScalesFolded += folded;
 
@@ -321,6 +325,7 @@ struct AttnCanonicalizePass
     sinkScalarConstants(function);
     eraseDead(function);
     orderOperations(function);
+    return success();
   }
 
   static unsigned countMasks(Operation *root) {

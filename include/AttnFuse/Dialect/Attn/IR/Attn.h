@@ -16,6 +16,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "AttnFuse/Dialect/Attn/IR/TileTerm.h"
+
 #include "AttnFuse/Dialect/Attn/IR/AttnDialect.h.inc"
 #include "AttnFuse/Dialect/Attn/IR/AttnEnums.h.inc"
 

@@ -303,6 +303,7 @@ def Attn_YieldOp : Attn_Op<"yield",
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
+include "AttnFuse/Dialect/Attn/IR/AttnAnalysisAttrs.td"
 include "AttnFuse/Dialect/Attn/IR/AttnMaskOps.td"
 
 #endif // ATTNFUSE_DIALECT_ATTN_IR_ATTNOPS

@@ -8,7 +8,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def AttnCanonicalize : InterfacePass<"attn-canonicalize", "::mlir::FunctionOpInterface"> {
+// Passes over functions are tied to no operation: they run on a function, or
+// on the functions directly inside whatever else they are given.
+
+def AttnCanonicalize : Pass<"attn-canonicalize"> {
   let summary = "bring attention programs to one normal form";
   let description = [{
     Masks are merged into one `attn.mask` per chain of scores, last in it, in
@@ -39,7 +42,7 @@ def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
   ];
 }
 
-def AttnAnalyzeMasks : InterfacePass<"attn-analyze-masks", "::mlir::FunctionOpInterface"> {
+def AttnAnalyzeMasks : Pass<"attn-analyze-masks"> {
   let summary = "annotate each mask with the key intervals it lets through";
   let description = [{
     Annotates each `attn.mask` with, for a tile of query rows, the interval of
@@ -49,7 +52,7 @@ def AttnAnalyzeMasks : InterfacePass<"attn-analyze-masks", "::mlir::FunctionOpIn
   }];
 }
 
-def AttnPlaceRope : InterfacePass<"attn-place-rope", "::mlir::FunctionOpInterface"> {
+def AttnPlaceRope : Pass<"attn-place-rope"> {
   let summary = "decide where each rotation runs (the Rotation Calculus)";
   let description = [{
     Annotates each `attn.rope` with its place: `prologue` (a query tile, in
