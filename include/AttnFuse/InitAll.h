@@ -1,4 +1,5 @@
-//===- InitAll.h - registration of everything --------------------*- C++ -*-===//
+//===- InitAll.h - registration of everything --------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

@@ -22,8 +22,8 @@ CpuMicroTile attnfuse::chooseMicroTile(const CpuVectors &cpu,
       // Loads per multiply-add; columns that are left over run a smaller
       // block at a worse ratio, which is charged as if they were whole.
       double blocks = (columns + count - 1) / count;
-      double cost = blocks * (vectors + count) /
-                    static_cast<double>(vectors * columns);
+      double cost =
+          blocks * (vectors + count) / static_cast<double>(vectors * columns);
       if (cost < bestCost - 1e-12) {
         bestCost = cost;
         best = {vectors, count};
@@ -48,7 +48,8 @@ CpuBlocks attnfuse::chooseCpuBlocks(const CpuVectors &cpu, int64_t width,
     }
   }
   if (queries >= 0) {
-    int64_t needed = std::max<int64_t>((queries + cpu.lanes - 1) / cpu.lanes, 1);
+    int64_t needed =
+        std::max<int64_t>((queries + cpu.lanes - 1) / cpu.lanes, 1);
     vectors = std::min(vectors, needed);
   }
   return {vectors * cpu.lanes, 64};

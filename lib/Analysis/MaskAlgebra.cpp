@@ -50,8 +50,7 @@ MaskExpr MaskExpr::disjunction(llvm::ArrayRef<MaskExpr> operands) {
       std::make_shared<Node>(Node{Node::Or, {}, 0, operands.vec()}));
 }
 MaskExpr MaskExpr::negation(const MaskExpr &operand) {
-  return MaskExpr(
-      std::make_shared<Node>(Node{Node::Not, {}, 0, {operand}}));
+  return MaskExpr(std::make_shared<Node>(Node{Node::Not, {}, 0, {operand}}));
 }
 
 bool MaskExpr::evaluate(llvm::function_ref<int64_t(int)> diagonal,
@@ -118,12 +117,11 @@ static void setBand(MaskTerm &term, const Band &band) {
   llvm::erase_if(term.bands,
                  [&](const Band &old) { return old.family == band.family; });
   if (band.lo != kMinusInfinity || band.hi != kPlusInfinity) {
-    term.bands.insert(
-        llvm::upper_bound(term.bands, band,
-                          [](const Band &x, const Band &y) {
-                            return x.family < y.family;
-                          }),
-        band);
+    term.bands.insert(llvm::upper_bound(term.bands, band,
+                                        [](const Band &x, const Band &y) {
+                                          return x.family < y.family;
+                                        }),
+                      band);
   }
 }
 
@@ -434,8 +432,7 @@ static void makeIrredundant(std::vector<MaskTerm> &terms) {
 
 bool MaskNormalForm::isFull() const {
   return llvm::any_of(terms, [](const MaskTerm &term) {
-    return term.bands.empty() && term.positive.empty() &&
-           term.negative.empty();
+    return term.bands.empty() && term.positive.empty() && term.negative.empty();
   });
 }
 
@@ -448,8 +445,8 @@ std::optional<MaskNormalForm> attnfuse::normalize(const MaskExpr &mask,
   }
   MaskNormalForm form;
   form.terms = *terms;
-  form.exact = terms->size() <= maxTerms &&
-               closeUnderConsensus(form.terms, maxTerms);
+  form.exact =
+      terms->size() <= maxTerms && closeUnderConsensus(form.terms, maxTerms);
   if (form.exact) {
     makeIrredundant(form.terms);
   } else {

@@ -478,16 +478,17 @@ attnfuse::reference::evaluateLse(attn::SoftmaxOp op, const Values &values,
   result.values->shape = {program->query->shape[0], heads, queries};
   result.values->data.assign(result.values->size(), 0);
   result.magnitudes.assign(result.values->shape[0] * heads * queries, 0);
-  llvm::Error error = forEachRow(
-      *program, options, result.computed,
-      [&](const Row &row, std::string &message) {
-        std::vector<double> weights;
-        RowFacts facts;
-        program->run(row, weights, facts, message);
-        int64_t place = (row.batch * heads + row.head) * queries + row.query;
-        result.values->data[place] = facts.lse;
-        result.magnitudes[place] = facts.magnitude;
-      });
+  llvm::Error error =
+      forEachRow(*program, options, result.computed,
+                 [&](const Row &row, std::string &message) {
+                   std::vector<double> weights;
+                   RowFacts facts;
+                   program->run(row, weights, facts, message);
+                   int64_t place =
+                       (row.batch * heads + row.head) * queries + row.query;
+                   result.values->data[place] = facts.lse;
+                   result.magnitudes[place] = facts.magnitude;
+                 });
   if (error) {
     return std::move(error);
   }

@@ -149,8 +149,8 @@ bool HostTensor::isContiguous() const {
   return true;
 }
 
-llvm::Expected<HostTensor>
-HostTensor::allocate(DType type, llvm::ArrayRef<int64_t> shape) {
+llvm::Expected<HostTensor> HostTensor::allocate(DType type,
+                                                llvm::ArrayRef<int64_t> shape) {
   uint64_t bytes = dtypeSize(type);
   bool overflow = false;
   for (int64_t extent : shape) {
@@ -160,8 +160,8 @@ HostTensor::allocate(DType type, llvm::ArrayRef<int64_t> shape) {
                                      " has a negative extent");
     }
     bool step = false;
-    bytes = llvm::SaturatingMultiply(bytes, static_cast<uint64_t>(extent),
-                                     &step);
+    bytes =
+        llvm::SaturatingMultiply(bytes, static_cast<uint64_t>(extent), &step);
     overflow |= step;
   }
   HostTensor tensor;
@@ -207,8 +207,7 @@ template <typename T> static T read(const void *base, int64_t offset) {
   return value;
 }
 
-template <typename T>
-static void write(void *base, int64_t offset, T value) {
+template <typename T> static void write(void *base, int64_t offset, T value) {
   std::memcpy(static_cast<char *>(base) + offset * sizeof(T), &value,
               sizeof(T));
 }
@@ -344,8 +343,8 @@ llvm::Expected<HostTensor> HostTensor::convertTo(DType wanted) const {
 /// A hash of a counter (splitmix64, Steele et al. 2014): element n of a stream
 /// depends on nothing but the seed and n.
 static uint64_t mix(uint64_t seed, uint64_t counter) {
-  uint64_t z = seed * 0x9E3779B97F4A7C15ull +
-               (counter + 1) * 0xD1342543DE82EF95ull;
+  uint64_t z =
+      seed * 0x9E3779B97F4A7C15ull + (counter + 1) * 0xD1342543DE82EF95ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
   return z ^ (z >> 31);
@@ -389,9 +388,8 @@ void attnfuse::fillRandomNormal(HostTensor &tensor, uint64_t seed) {
 void attnfuse::fillRandomInts(HostTensor &tensor, uint64_t seed, int64_t low,
                               int64_t high) {
   uint64_t span = high > low ? static_cast<uint64_t>(high - low) : 1;
-  HostTensor flat =
-      HostTensor::wrap(tensor.dtype(), {tensor.numElements()}, {1},
-                       tensor.data(), nullptr);
+  HostTensor flat = HostTensor::wrap(tensor.dtype(), {tensor.numElements()},
+                                     {1}, tensor.data(), nullptr);
   for (int64_t n = 0; n < tensor.numElements(); ++n) {
     flat.set({n}, static_cast<double>(
                       low + static_cast<int64_t>(mix(seed, n) % span)));
@@ -400,9 +398,8 @@ void attnfuse::fillRandomInts(HostTensor &tensor, uint64_t seed, int64_t low,
 
 void attnfuse::fillRandomBools(HostTensor &tensor, uint64_t seed,
                                double probability) {
-  HostTensor flat =
-      HostTensor::wrap(tensor.dtype(), {tensor.numElements()}, {1},
-                       tensor.data(), nullptr);
+  HostTensor flat = HostTensor::wrap(tensor.dtype(), {tensor.numElements()},
+                                     {1}, tensor.data(), nullptr);
   for (int64_t n = 0; n < tensor.numElements(); ++n) {
     flat.set({n}, uniform(mix(seed, n)) < probability);
   }

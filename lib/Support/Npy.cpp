@@ -113,9 +113,9 @@ llvm::Expected<HostTensor> attnfuse::readNpy(llvm::StringRef path) {
   if (bytes.size() < start) {
     return fileError(path, "is truncated within its header");
   }
-  uint64_t length =
-      major == 1 ? llvm::support::endian::read16le(bytes.data() + 8)
-                 : llvm::support::endian::read32le(bytes.data() + 8);
+  uint64_t length = major == 1
+                        ? llvm::support::endian::read16le(bytes.data() + 8)
+                        : llvm::support::endian::read32le(bytes.data() + 8);
   if (bytes.size() - start < length) {
     return fileError(path, "is truncated: its header needs " +
                                llvm::Twine(length) + " bytes, " +
@@ -131,8 +131,8 @@ llvm::Expected<HostTensor> attnfuse::readNpy(llvm::StringRef path) {
                            "'shape'");
   }
   char quote = descr[0];
-  llvm::StringRef name = descr.drop_front().take_until(
-      [&](char c) { return c == quote; });
+  llvm::StringRef name =
+      descr.drop_front().take_until([&](char c) { return c == quote; });
   std::optional<DType> type =
       quote == '\'' || quote == '"' ? fromDescr(name) : std::nullopt;
   if (!type) {
@@ -182,8 +182,7 @@ llvm::Expected<HostTensor> attnfuse::readNpy(llvm::StringRef path) {
   return HostTensor::wrap(*type, shape, strides, tensor->data(), owner);
 }
 
-llvm::Error attnfuse::writeNpy(llvm::StringRef path,
-                               const HostTensor &tensor) {
+llvm::Error attnfuse::writeNpy(llvm::StringRef path, const HostTensor &tensor) {
   std::string shape;
   for (int64_t extent : tensor.shape()) {
     shape += std::to_string(extent) + ", ";
@@ -191,10 +190,10 @@ llvm::Error attnfuse::writeNpy(llvm::StringRef path,
   if (tensor.rank() > 1) {
     shape.resize(shape.size() - 2);
   }
-  std::string header = ("{'descr': '" + toDescr(tensor.dtype()) +
-                        "', 'fortran_order': False, 'shape': (" + shape +
-                        "), }")
-                           .str();
+  std::string header =
+      ("{'descr': '" + toDescr(tensor.dtype()) +
+       "', 'fortran_order': False, 'shape': (" + shape + "), }")
+          .str();
   // The data start at a multiple of 64 bytes.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';

@@ -82,11 +82,11 @@ llvm::Expected<HostTensor> attnfuse::readSafetensors(llvm::StringRef path,
   }
   auto entry = header.find(name.str());
   if (name.empty() || entry == header.end()) {
-    return fileError(path, (name.empty()
-                                ? llvm::Twine("no tensor is named; use "
-                                              "FILE.safetensors:NAME")
-                                : "has no tensor '" + name + "'") +
-                               "; there are: " + namesIn(header));
+    return fileError(path,
+                     (name.empty() ? llvm::Twine("no tensor is named; use "
+                                                 "FILE.safetensors:NAME")
+                                   : "has no tensor '" + name + "'") +
+                         "; there are: " + namesIn(header));
   }
   auto refuse = [&](const llvm::Twine &what) {
     return fileError(path, "tensor '" + name + "' " + what);
@@ -125,7 +125,8 @@ llvm::Expected<HostTensor> attnfuse::readSafetensors(llvm::StringRef path,
   if (begin > end || end > data.size()) {
     return refuse("is at bytes " + llvm::Twine(begin) + " to " +
                   llvm::Twine(end) + " of the data, of which " +
-                  llvm::Twine(data.size()) + " are there: the file is "
+                  llvm::Twine(data.size()) +
+                  " are there: the file is "
                   "truncated or damaged");
   }
   uint64_t bytesNeeded = dtypeSize(*type);

@@ -35,15 +35,14 @@ attnfuse::detail::openFile(llvm::StringRef path) {
 }
 
 llvm::Error attnfuse::detail::writeAtomically(
-    llvm::StringRef path,
-    llvm::function_ref<void(llvm::raw_ostream &)> write) {
+    llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
   llvm::Expected<llvm::sys::fs::TempFile> file =
       llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp",
                                       llvm::sys::fs::all_read |
                                           llvm::sys::fs::all_write);
   if (!file) {
-    return fileError(path, "cannot be written: " +
-                               llvm::toString(file.takeError()));
+    return fileError(path,
+                     "cannot be written: " + llvm::toString(file.takeError()));
   }
   std::error_code failed;
   {
@@ -119,7 +118,8 @@ llvm::Error attnfuse::writeTensor(llvm::StringRef spec,
                                   const HostTensor &tensor) {
   auto [path, name] = splitSpec(spec);
   if (path.ends_with(".safetensors")) {
-    return writeSafetensors(path, {{name.empty() ? "out" : name.str(), tensor}});
+    return writeSafetensors(path,
+                            {{name.empty() ? "out" : name.str(), tensor}});
   }
   if (path.ends_with(".npy")) {
     return writeNpy(path, tensor);
@@ -137,8 +137,8 @@ llvm::Error attnfuse::checkWritable(llvm::StringRef spec) {
     folder = ".";
   }
   if (!llvm::sys::fs::is_directory(folder)) {
-    return fileError(path, "cannot be written: there is no folder '" + folder +
-                               "'");
+    return fileError(path,
+                     "cannot be written: there is no folder '" + folder + "'");
   }
   if (llvm::sys::fs::is_directory(path)) {
     return fileError(path, "cannot be written: it is a directory");
@@ -147,8 +147,8 @@ llvm::Error attnfuse::checkWritable(llvm::StringRef spec) {
   llvm::Expected<llvm::sys::fs::TempFile> probe =
       llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp");
   if (!probe) {
-    return fileError(path, "cannot be written: " +
-                               llvm::toString(probe.takeError()));
+    return fileError(path,
+                     "cannot be written: " + llvm::toString(probe.takeError()));
   }
   return probe->discard();
 }

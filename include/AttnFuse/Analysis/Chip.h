@@ -1,4 +1,5 @@
-//===- Chip.h - what cost models know of a chip ------------------*- C++ -*-===//
+//===- Chip.h - what cost models know of a chip ------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

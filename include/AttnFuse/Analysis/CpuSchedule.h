@@ -1,4 +1,5 @@
-//===- CpuSchedule.h - tiling for CPUs ---------------------------*- C++ -*-===//
+//===- CpuSchedule.h - tiling for CPUs ---------------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

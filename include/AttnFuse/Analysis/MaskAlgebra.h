@@ -1,4 +1,5 @@
-//===- MaskAlgebra.h - the normal form of masks ------------------*- C++ -*-===//
+//===- MaskAlgebra.h - the normal form of masks ------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,5 @@
-//===- Pipelines.h - the passes in order -------------------------*- C++ -*-===//
+//===- Pipelines.h - the passes in order -------------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -16,8 +17,7 @@ namespace attnfuse {
 
 /// Options of every pipeline; the defaults compile for the machine at hand.
 struct PipelineOptions : public mlir::PassPipelineOptions<PipelineOptions> {
-  Option<std::string> chip{*this, "chip",
-                           llvm::cl::desc("Chip to compile for"),
+  Option<std::string> chip{*this, "chip", llvm::cl::desc("Chip to compile for"),
                            llvm::cl::init("cpu")};
   Option<int64_t> blockM{*this, "block-m",
                          llvm::cl::desc("Query rows per tile; 0: the chip's"),

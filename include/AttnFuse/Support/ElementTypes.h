@@ -1,4 +1,5 @@
-//===- ElementTypes.h - MLIR's element types and ours ------------*- C++ -*-===//
+//===- ElementTypes.h - MLIR's element types and ours ------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

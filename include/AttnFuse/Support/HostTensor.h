@@ -1,4 +1,5 @@
-//===- HostTensor.h - tensors in host memory ---------------------*- C++ -*-===//
+//===- HostTensor.h - tensors in host memory ---------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

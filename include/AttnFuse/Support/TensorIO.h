@@ -1,4 +1,5 @@
-//===- TensorIO.h - .npy and .safetensors files ------------------*- C++ -*-===//
+//===- TensorIO.h - .npy and .safetensors files ------------------*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -24,9 +25,9 @@ llvm::Expected<HostTensor> readSafetensors(llvm::StringRef path,
 /// Writers make the whole file or none: the data go to a temporary file beside
 /// it, which is renamed at the end.
 llvm::Error writeNpy(llvm::StringRef path, const HostTensor &tensor);
-llvm::Error writeSafetensors(
-    llvm::StringRef path,
-    llvm::ArrayRef<std::pair<std::string, HostTensor>> tensors);
+llvm::Error
+writeSafetensors(llvm::StringRef path,
+                 llvm::ArrayRef<std::pair<std::string, HostTensor>> tensors);
 /// By the form of `spec`, as for readTensor.
 llvm::Error writeTensor(llvm::StringRef spec, const HostTensor &tensor);
 /// Whether a file could be made there; used before any work is done.

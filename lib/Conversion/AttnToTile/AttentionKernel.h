@@ -25,8 +25,7 @@ tile::KernelOp buildRotationKernel(mlir::func::FuncOp source,
                                    llvm::StringRef name,
                                    llvm::ArrayRef<attn::RopeOp> ropes,
                                    mlir::Value tensor, mlir::ValueRange inputs,
-                                   mlir::RankedTensorType output,
-                                   int64_t rows);
+                                   mlir::RankedTensorType output, int64_t rows);
 
 } // namespace attnfuse
 

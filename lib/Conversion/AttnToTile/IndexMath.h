@@ -16,8 +16,7 @@ struct IndexMath {
   mlir::OpBuilder &builder;
   mlir::Location loc;
 
-  template <typename Op>
-  mlir::Value make(mlir::Value a, mlir::Value b) const {
+  template <typename Op> mlir::Value make(mlir::Value a, mlir::Value b) const {
     return builder.createOrFold<Op>(loc, a, b);
   }
   mlir::Value index(int64_t value) const {
@@ -80,10 +79,9 @@ struct IndexMath {
     return make<mlir::arith::XOrIOp>(a, boolean(true));
   }
   mlir::Value toIndex(mlir::Value a) const {
-    return a.getType().isIndex()
-               ? a
-               : mlir::arith::IndexCastOp::create(builder, loc,
-                                                  builder.getIndexType(), a);
+    return a.getType().isIndex() ? a
+                                 : mlir::arith::IndexCastOp::create(
+                                       builder, loc, builder.getIndexType(), a);
   }
 
   mlir::Value addf(mlir::Value a, mlir::Value b) const {

@@ -38,8 +38,8 @@ public:
   tile::TileType tileType(int64_t rows, int64_t columns, mlir::Type element);
   mlir::Value splat(mlir::Value scalar, int64_t rows, int64_t columns);
   mlir::Value load(mlir::Value view, mlir::ValueRange indices,
-                   llvm::ArrayRef<int64_t> along, int64_t rows,
-                   int64_t columns, mlir::Type element = {});
+                   llvm::ArrayRef<int64_t> along, int64_t rows, int64_t columns,
+                   mlir::Type element = {});
   void store(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
              llvm::ArrayRef<int64_t> along);
   mlir::Value reduce(tile::ReduceKind kind, mlir::Value tile,
@@ -53,9 +53,9 @@ public:
                                      int64_t columns, mlir::TypeRange elements,
                                      MapBody body);
   /// The common case: one f32 result.
-  mlir::Value mapF32(mlir::ValueRange inputs, int64_t rows, int64_t columns,
-                     llvm::function_ref<mlir::Value(IndexMath, mlir::ValueRange)>
-                         body);
+  mlir::Value
+  mapF32(mlir::ValueRange inputs, int64_t rows, int64_t columns,
+         llvm::function_ref<mlir::Value(IndexMath, mlir::ValueRange)> body);
 
   /// The rotations, in turn, of a tile of `rows` rows from `firstRow` on.
   mlir::Value rotate(llvm::ArrayRef<attn::RopeOp> ropes, mlir::Value tile,

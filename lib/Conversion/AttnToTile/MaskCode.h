@@ -56,8 +56,8 @@ public:
 
 private:
   struct Document {
-    mlir::Value queryIds, keyView;           // column tile; view of key ids
-    mlir::Value low, high;                   // of the query tile's ids
+    mlir::Value queryIds, keyView; // column tile; view of key ids
+    mlir::Value low, high;         // of the query tile's ids
   };
   struct Classes {
     mlir::Value any, all;
@@ -70,8 +70,7 @@ private:
   KeyInterval touchedBy(const MaskTerm &term);
   KeyInterval filledBy(const MaskTerm &term);
   Classes classifyAtom(int atom, mlir::Value j0, mlir::Value j1);
-  Classes classifyTable(attn::BlockSparseOp op, mlir::Value j0,
-                        mlir::Value j1);
+  Classes classifyTable(attn::BlockSparseOp op, mlir::Value j0, mlir::Value j1);
   Classes classifyDocument(const Document &document, mlir::Value j0);
   mlir::Value testAtom(int atom, IndexMath m, mlir::ValueRange scalars,
                        mlir::Value i, mlir::Value j);

@@ -21,8 +21,8 @@ public:
   llvm::SmallVector<mlir::Value> operands(mlir::Value j0);
 
   /// The score of pair (i, j), in natural units, from its raw product.
-  mlir::Value apply(IndexMath m, mlir::Value product,
-                    mlir::ValueRange scalars, mlir::Value i, mlir::Value j);
+  mlir::Value apply(IndexMath m, mlir::Value product, mlir::ValueRange scalars,
+                    mlir::Value i, mlir::Value j);
 
 private:
   mlir::Value alibiSlope(attn::AlibiOp op);

@@ -31,8 +31,8 @@ TileBuffer KernelLowering::allocate(tile::TileType type, bool rowMajor) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&function.getBody().front());
     // A cache line, so that no vector straddles two.
-    buffer.memory = memref::AllocaOp::create(b, loc, memory,
-                                             b.getI64IntegerAttr(64));
+    buffer.memory =
+        memref::AllocaOp::create(b, loc, memory, b.getI64IntegerAttr(64));
   }
   if (taken) {
     taken->push_back(buffer.memory);
@@ -85,8 +85,8 @@ TileBuffer KernelLowering::bufferFor(Value result) {
     }
   }
   if (!buffer) {
-    buffer = allocate(cast<tile::TileType>(result.getType()),
-                      holdsRowMajor(result));
+    buffer =
+        allocate(cast<tile::TileType>(result.getType()), holdsRowMajor(result));
   }
   tiles[result] = buffer;
   return buffer;
@@ -136,14 +136,13 @@ bool KernelLowering::mayWriteInto(Operation *writer, Value owner) {
       }
     }
     if (reader == writer) {
-      bool inTime =
-          isa<scf::IfOp>(writer) ||
-          (isa<tile::MapOp>(writer) &&
-           owner.getType() == writer->getResult(0).getType()) ||
-          (isa<tile::DotOp>(writer) &&
-           cast<tile::DotOp>(writer).getAcc() == owner &&
-           cast<tile::DotOp>(writer).getLhs() != owner &&
-           cast<tile::DotOp>(writer).getRhs() != owner);
+      bool inTime = isa<scf::IfOp>(writer) ||
+                    (isa<tile::MapOp>(writer) &&
+                     owner.getType() == writer->getResult(0).getType()) ||
+                    (isa<tile::DotOp>(writer) &&
+                     cast<tile::DotOp>(writer).getAcc() == owner &&
+                     cast<tile::DotOp>(writer).getLhs() != owner &&
+                     cast<tile::DotOp>(writer).getRhs() != owner);
       if (!inTime) {
         return false;
       }
@@ -206,8 +205,9 @@ static SmallVector<Value> place(const TileBuffer &buffer, Value row,
 Value KernelLowering::loadVector(const TileBuffer &buffer, Value row,
                                  Value column, int64_t lanes) {
   Type memory = cast<MemRefType>(buffer.memory.getType()).getElementType();
-  Value value = vector::LoadOp::create(b, loc, vectorType(lanes, memory),
-                                       buffer.memory, place(buffer, row, column));
+  Value value =
+      vector::LoadOp::create(b, loc, vectorType(lanes, memory), buffer.memory,
+                             place(buffer, row, column));
   if (buffer.element.isInteger(1)) {
     return arith::TruncIOp::create(b, loc, vectorType(lanes, buffer.element),
                                    value);
@@ -231,8 +231,8 @@ void KernelLowering::storeVector(Value value, const TileBuffer &buffer,
 
 Value KernelLowering::loadScalar(const TileBuffer &buffer, Value row,
                                  Value column) {
-  Value value = memref::LoadOp::create(b, loc, buffer.memory,
-                                       place(buffer, row, column));
+  Value value =
+      memref::LoadOp::create(b, loc, buffer.memory, place(buffer, row, column));
   if (buffer.element.isInteger(1)) {
     return arith::TruncIOp::create(b, loc, buffer.element, value);
   }

@@ -68,9 +68,8 @@ void KernelLowering::emitProduct(const TileBuffer &lhs, const TileBuffer &rhs,
                                  const TileBuffer &acc, const TileBuffer &scale,
                                  const TileBuffer &result, bool transposed) {
   int64_t lanes = lanesFor(result.rows);
-  CpuMicroTile micro =
-      chooseMicroTile({lanes, cpu.registers}, result.rows / lanes,
-                      result.columns);
+  CpuMicroTile micro = chooseMicroTile({lanes, cpu.registers},
+                                       result.rows / lanes, result.columns);
   Value zero = index(0), one = index(1), inner = index(lhs.columns);
   VectorType type = vectorType(lanes, b.getF32Type());
   int64_t panel = micro.vectors * lanes;
@@ -157,8 +156,8 @@ void KernelLowering::emitGuardedProduct(const TileBuffer &lhs,
                 vector::FMAOp::create(b, loc, factor, other, state[0]);
             Value isZero = arith::CmpFOp::create(
                 b, loc, arith::CmpFPredicate::OEQ, factor, none);
-            Value next = arith::SelectOp::create(b, loc, isZero, state[0],
-                                                 product);
+            Value next =
+                arith::SelectOp::create(b, loc, isZero, state[0], product);
             scf::YieldOp::create(b, loc, next);
           });
       storeVector(sum.getResult(0), result, row, column);
@@ -189,8 +188,7 @@ Value KernelLowering::isFinite(const TileBuffer &buffer) {
       });
   Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
                                           overOuter.getResult(0));
-  Value scalarZero =
-      arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+  Value scalarZero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum,
                                scalarZero);
 }

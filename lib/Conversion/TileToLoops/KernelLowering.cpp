@@ -37,9 +37,8 @@ VectorType KernelLowering::vectorType(int64_t lanes, Type element) {
 }
 
 Value KernelLowering::broadcast(Value scalar, int64_t lanes) {
-  return vector::BroadcastOp::create(b, loc,
-                                     vectorType(lanes, scalar.getType()),
-                                     scalar);
+  return vector::BroadcastOp::create(
+      b, loc, vectorType(lanes, scalar.getType()), scalar);
 }
 
 int64_t KernelLowering::lanesFor(int64_t extent) const {
@@ -73,8 +72,8 @@ FailureOr<func::FuncOp> KernelLowering::lower(ModuleOp target) {
   for (Type type : kernel.getArgumentTypes()) {
     if (auto view = dyn_cast<tile::ViewType>(type)) {
       SmallVector<int64_t> strides(view.getRank(), ShapedType::kDynamic);
-      auto layout = StridedLayoutAttr::get(b.getContext(),
-                                           ShapedType::kDynamic, strides);
+      auto layout =
+          StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
       arguments.push_back(MemRefType::get(
           view.getShape(), memoryType(view.getElementType()), layout));
     } else {
@@ -200,8 +199,8 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
           indices.push_back(scalars.lookup(place));
         }
         scalars.map(read.getResult(),
-                    readElement(read.getView().getType(),
-                                views[read.getView()], indices));
+                    readElement(read.getView().getType(), views[read.getView()],
+                                indices));
         return success();
       })
       .Case([&](tile::ExtractOp extract) {
@@ -237,9 +236,9 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
 
 static bool isTile(Value value) { return isa<tile::TileType>(value.getType()); }
 
-LogicalResult
-KernelLowering::lowerYield(ValueRange yielded, ArrayRef<TileBuffer> targets,
-                           SmallVectorImpl<Value> &results) {
+LogicalResult KernelLowering::lowerYield(ValueRange yielded,
+                                         ArrayRef<TileBuffer> targets,
+                                         SmallVectorImpl<Value> &results) {
   // A tile that is handed on stands in its target already, or is copied. The
   // source of one copy may be the target of another: then all pass through
   // buffers of their own.
@@ -283,10 +282,11 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp op) {
     }
     // A tile of the same block that nothing else reads hands over its buffer.
     Operation *def = init.getDefiningOp();
-    bool handsOver = init.hasOneUse() && def && def->getBlock() == op->getBlock();
-    buffers[place] = handsOver
-                         ? tiles[init]
-                         : allocate(cast<tile::TileType>(init.getType()), false);
+    bool handsOver =
+        init.hasOneUse() && def && def->getBlock() == op->getBlock();
+    buffers[place] =
+        handsOver ? tiles[init]
+                  : allocate(cast<tile::TileType>(init.getType()), false);
     if (!handsOver) {
       copy(tiles[init], buffers[place]);
     }
@@ -295,9 +295,9 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp op) {
     planDestination(op.getYieldedValues()[place], buffers[place],
                     op.getRegionIterArg(place));
   }
-  auto loopOp = scf::ForOp::create(
-      b, loc, scalars.lookup(op.getLowerBound()),
-      scalars.lookup(op.getUpperBound()), scalars.lookup(op.getStep()), inits);
+  auto loopOp = scf::ForOp::create(b, loc, scalars.lookup(op.getLowerBound()),
+                                   scalars.lookup(op.getUpperBound()),
+                                   scalars.lookup(op.getStep()), inits);
   scalars.map(op.getInductionVar(), loopOp.getInductionVar());
   size_t next = 0;
   for (auto [place, result] : llvm::enumerate(op.getResults())) {
@@ -368,7 +368,8 @@ LogicalResult KernelLowering::lowerIf(scf::IfOp op) {
                           results))) {
       return failure();
     }
-    if (to.front().empty() || !to.front().back().hasTrait<OpTrait::IsTerminator>()) {
+    if (to.front().empty() ||
+        !to.front().back().hasTrait<OpTrait::IsTerminator>()) {
       scf::YieldOp::create(b, loc, results);
     }
   }

@@ -45,8 +45,8 @@ struct TileBuffer {
 class KernelLowering {
 public:
   KernelLowering(tile::KernelOp kernel, const CpuVectors &cpu)
-      : kernel(kernel), cpu(cpu), b(kernel.getContext()),
-        loc(kernel.getLoc()) {}
+      : kernel(kernel), cpu(cpu), b(kernel.getContext()), loc(kernel.getLoc()) {
+  }
 
   /// Builds the function at the end of `target`; `kernel` is left as it is.
   mlir::FailureOr<mlir::func::FuncOp> lower(mlir::ModuleOp target);
@@ -117,8 +117,8 @@ private:
   mlir::Type held(mlir::Type element);
   mlir::Value loadVector(const TileBuffer &buffer, mlir::Value row,
                          mlir::Value column, int64_t lanes);
-  void storeVector(mlir::Value value, const TileBuffer &buffer,
-                   mlir::Value row, mlir::Value column);
+  void storeVector(mlir::Value value, const TileBuffer &buffer, mlir::Value row,
+                   mlir::Value column);
   mlir::Value loadScalar(const TileBuffer &buffer, mlir::Value row,
                          mlir::Value column);
   /// `for (iv = lower; iv < upper; iv += step) body(iv)`, unrolled if asked.

@@ -49,8 +49,7 @@ void KernelLowering::lowerMap(tile::MapOp op) {
     if (lanes > 1) {
       rowIds = arith::AddIOp::create(
           b, loc, rowIds,
-          vector::StepOp::create(b, loc,
-                                 vectorType(lanes, b.getIndexType())));
+          vector::StepOp::create(b, loc, vectorType(lanes, b.getIndexType())));
     }
     // One value per row is the same in every column.
     SmallVector<Value> perRow(inputs.size());
@@ -68,8 +67,8 @@ void KernelLowering::lowerMap(tile::MapOp op) {
           if (!value && input.rows == 1 && rows != 1) {
             value = loadScalar(input, zero, input.columns == 1 ? zero : column);
           } else if (!value) {
-            value = loadVector(input, row,
-                               input.columns == 1 ? zero : column, lanes);
+            value = loadVector(input, row, input.columns == 1 ? zero : column,
+                               lanes);
           }
           // Narrow floats are held as f32.
           Type wanted = input.element;
@@ -97,8 +96,7 @@ void KernelLowering::emitRegion(Block &body, ValueRange arguments,
                                 int64_t lanes,
                                 SmallVectorImpl<Value> &results) {
   IRMapping local;
-  for (auto [parameter, argument] :
-       llvm::zip(body.getArguments(), arguments)) {
+  for (auto [parameter, argument] : llvm::zip(body.getArguments(), arguments)) {
     local.map(parameter, argument);
   }
   auto lookup = [&](Value value) {
@@ -134,9 +132,8 @@ void KernelLowering::emitRegion(Block &body, ValueRange arguments,
   }
   for (Value value : body.getTerminator()->getOperands()) {
     Value result = lookup(value);
-    results.push_back(isa<VectorType>(result.getType())
-                          ? result
-                          : broadcast(result, lanes));
+    results.push_back(
+        isa<VectorType>(result.getType()) ? result : broadcast(result, lanes));
   }
 }
 
@@ -172,8 +169,7 @@ Value KernelLowering::gather(tile::ReadOp op, ValueRange indices,
     Value part;
     if (isa<VectorType>(given.getType())) {
       Value within = arith::MaxSIOp::create(
-          b, loc,
-          arith::MinSIOp::create(b, loc, given, broadcast(top, lanes)),
+          b, loc, arith::MinSIOp::create(b, loc, given, broadcast(top, lanes)),
           broadcast(zero, lanes));
       part = arith::MulIOp::create(b, loc, within,
                                    broadcast(view.strides[place], lanes));
@@ -233,13 +229,13 @@ static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x,
 static TypedAttr neutral(OpBuilder &b, tile::ReduceKind kind, Type element) {
   if (auto type = dyn_cast<FloatType>(element)) {
     double value = kind == tile::ReduceKind::Add ? 0.0 : INFINITY;
-    return b.getFloatAttr(type,
-                          kind == tile::ReduceKind::Max ? -value : value);
+    return b.getFloatAttr(type, kind == tile::ReduceKind::Max ? -value : value);
   }
   unsigned bits = element.getIntOrFloatBitWidth();
-  APInt value = kind == tile::ReduceKind::Add   ? APInt(bits, 0)
-                : kind == tile::ReduceKind::Max ? APInt::getSignedMinValue(bits)
-                                                : APInt::getSignedMaxValue(bits);
+  APInt value = kind == tile::ReduceKind::Add ? APInt(bits, 0)
+                : kind == tile::ReduceKind::Max
+                    ? APInt::getSignedMinValue(bits)
+                    : APInt::getSignedMaxValue(bits);
   return b.getIntegerAttr(element, value);
 }
 
@@ -248,8 +244,7 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
   TileBuffer output = bufferFor(op.getResult());
   tile::ReduceKind kind = op.getKind();
   Type element = cast<MemRefType>(input.memory.getType()).getElementType();
-  Value start =
-      arith::ConstantOp::create(b, loc, neutral(b, kind, element));
+  Value start = arith::ConstantOp::create(b, loc, neutral(b, kind, element));
   Value zero = index(0), one = index(1);
 
   if (op.getDimension() == 0) {
@@ -258,8 +253,8 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
       auto rows = scf::ForOp::create(
           b, loc, zero, index(input.rows), one, start,
           [&](OpBuilder &, Location, Value row, ValueRange state) {
-            Value next = combine(b, loc, kind, state[0],
-                                 loadScalar(input, row, column));
+            Value next =
+                combine(b, loc, kind, state[0], loadScalar(input, row, column));
             scf::YieldOp::create(b, loc, next);
           });
       storeVector(broadcast(rows.getResult(0), 1), output, zero, column);
@@ -277,8 +272,8 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
         [&](OpBuilder &, Location, Value column, ValueRange state) {
           SmallVector<Value> next;
           for (int64_t step = 0; step < partial; ++step) {
-            Value value = loadVector(input, row, add(column, index(step)),
-                                     lanes);
+            Value value =
+                loadVector(input, row, add(column, index(step)), lanes);
             next.push_back(combine(b, loc, kind, state[step], value));
           }
           scf::YieldOp::create(b, loc, next);

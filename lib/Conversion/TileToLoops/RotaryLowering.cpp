@@ -14,11 +14,12 @@ using namespace attnfuse;
 static constexpr double kTwoPi = 6.283185307179586476925286766559;
 
 /// A table of f64 in the module, one per distinct content.
-static memref::GlobalOp tableOf(func::FuncOp function, ArrayRef<double> values) {
+static memref::GlobalOp tableOf(func::FuncOp function,
+                                ArrayRef<double> values) {
   auto module = function->getParentOfType<ModuleOp>();
   OpBuilder b(function);
-  auto type = MemRefType::get({static_cast<int64_t>(values.size())},
-                              b.getF64Type());
+  auto type =
+      MemRefType::get({static_cast<int64_t>(values.size())}, b.getF64Type());
   auto content = DenseElementsAttr::get(
       RankedTensorType::get(type.getShape(), b.getF64Type()), values);
   unsigned count = 0;
@@ -59,8 +60,7 @@ void KernelLowering::lowerAngles(tile::AnglesOp op) {
       return arith::ConstantOp::create(
           b, loc, DenseElementsAttr::get(narrow, static_cast<float>(value)));
     };
-    Value radians =
-        arith::MulFOp::create(b, loc, fraction, constant(kTwoPi));
+    Value radians = arith::MulFOp::create(b, loc, fraction, constant(kTwoPi));
     Value cos = math::CosOp::create(b, loc, radians);
     Value sin = math::SinOp::create(b, loc, radians);
     if (magnitude != 1.0) {
@@ -72,8 +72,7 @@ void KernelLowering::lowerAngles(tile::AnglesOp op) {
   };
   auto toReal = [&](Value n) {
     Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), n);
-    return Value(
-        arith::SIToFPOp::create(b, loc, b.getF64Type(), integer));
+    return Value(arith::SIToFPOp::create(b, loc, b.getF64Type(), integer));
   };
 
   if (cosines.rowMajor) {
@@ -117,10 +116,10 @@ void KernelLowering::lowerRotate(tile::RotateOp op) {
     auto product = [&](Value x, Value y) {
       return Value(arith::MulFOp::create(b, loc, x, y));
     };
-    Value first = arith::SubFOp::create(b, loc, product(u, cos),
-                                        product(w, sin));
-    Value second = arith::AddFOp::create(b, loc, product(w, cos),
-                                         product(u, sin));
+    Value first =
+        arith::SubFOp::create(b, loc, product(u, cos), product(w, sin));
+    Value second =
+        arith::AddFOp::create(b, loc, product(w, cos), product(u, sin));
     return std::pair(first, second);
   };
   // Where the two of a pair stand, `count` pairs from `pair` on.
@@ -129,9 +128,9 @@ void KernelLowering::lowerRotate(tile::RotateOp op) {
     Value sin = loadVector(sines, row, pair, lanes);
     if (!op.getInterleaved()) {
       Value partner = add(pair, index(pairs));
-      auto [first, second] = rotate(loadVector(input, row, pair, lanes),
-                                    loadVector(input, row, partner, lanes), cos,
-                                    sin);
+      auto [first, second] =
+          rotate(loadVector(input, row, pair, lanes),
+                 loadVector(input, row, partner, lanes), cos, sin);
       storeVector(first, output, row, pair);
       storeVector(second, output, row, partner);
       return;
@@ -147,9 +146,9 @@ void KernelLowering::lowerRotate(tile::RotateOp op) {
       return;
     }
     Value next = add(place, index(1));
-    auto [first, second] = rotate(loadVector(input, row, place, lanes),
-                                  loadVector(input, row, next, lanes), cos,
-                                  sin);
+    auto [first, second] =
+        rotate(loadVector(input, row, place, lanes),
+               loadVector(input, row, next, lanes), cos, sin);
     storeVector(first, output, row, place);
     storeVector(second, output, row, next);
   };
@@ -161,10 +160,11 @@ void KernelLowering::lowerRotate(tile::RotateOp op) {
     loop(input.rows, 1, [&](Value row) {
       loop(pairs, lanes, [&](Value pair) { block(row, pair, lanes); });
       if (rest) {
-        loop(index(rotated), index(input.columns), restLanes, [&](Value column) {
-          storeVector(loadVector(input, row, column, restLanes), output, row,
-                      column);
-        });
+        loop(index(rotated), index(input.columns), restLanes,
+             [&](Value column) {
+               storeVector(loadVector(input, row, column, restLanes), output,
+                           row, column);
+             });
       }
     });
     return;

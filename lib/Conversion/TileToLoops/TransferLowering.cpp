@@ -111,8 +111,7 @@ Value KernelLowering::readElement(tile::ViewType type, const LoweredView &view,
                                   ValueRange indices) {
   Value address = index(0), zero = index(0);
   for (auto [place, at] : llvm::enumerate(indices)) {
-    Value top =
-        b.createOrFold<arith::SubIOp>(loc, view.sizes[place], index(1));
+    Value top = b.createOrFold<arith::SubIOp>(loc, view.sizes[place], index(1));
     Value within = maxIndex(minIndex(at, top), zero);
     address = add(address, mul(within, view.strides[place]));
   }
@@ -141,9 +140,9 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   int64_t extents[] = {buffer.rows, buffer.columns};
 
   // What lies outside is 0.
-  Value whole = arith::AndIOp::create(
-      b, loc, equals(b, loc, from.valid[0], buffer.rows),
-      equals(b, loc, from.valid[1], buffer.columns));
+  Value whole =
+      arith::AndIOp::create(b, loc, equals(b, loc, from.valid[0], buffer.rows),
+                            equals(b, loc, from.valid[1], buffer.columns));
   auto ragged = scf::IfOp::create(
       b, loc,
       arith::XOrIOp::create(b, loc, whole,
@@ -153,8 +152,8 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(ragged.thenBlock());
     Type element = cast<MemRefType>(buffer.memory.getType()).getElementType();
-    fill(buffer,
-         arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(element))));
+    fill(buffer, arith::ConstantOp::create(
+                     b, loc, cast<TypedAttr>(b.getZeroAttr(element))));
   }
 
   auto address = [&](Value o, Value i) {
@@ -170,9 +169,9 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   };
   // Rows that are contiguous and complete in the inner dimension are copied by
   // vectors.
-  Value contiguous = arith::AndIOp::create(
-      b, loc, equals(b, loc, from.stride[inner], 1),
-      equals(b, loc, from.valid[inner], extents[inner]));
+  Value contiguous =
+      arith::AndIOp::create(b, loc, equals(b, loc, from.stride[inner], 1),
+                            equals(b, loc, from.valid[inner], extents[inner]));
   bool vectors = extents[inner] > 1;
   if (!vectors) {
     loop(zero, from.valid[outer], 1,
@@ -195,8 +194,8 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
       }
       int64_t end = extents[inner] - (extents[inner] - at) % lanes;
       loop(index(at), index(end), lanes, [&](Value i) {
-        Value value = vector::LoadOp::create(
-            b, loc, vectorType(lanes, memory), view.flat, address(o, i));
+        Value value = vector::LoadOp::create(b, loc, vectorType(lanes, memory),
+                                             view.flat, address(o, i));
         vector::StoreOp::create(b, loc, widen(b, loc, value), buffer.memory,
                                 ValueRange{o, i});
       });
@@ -209,31 +208,30 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
          [&](Value o) { byElement(o, from.valid[inner]); });
     return;
   }
-  Value turnable = arith::AndIOp::create(
-      b, loc, equals(b, loc, from.stride[outer], 1),
-      equals(b, loc, from.valid[outer], extents[outer]));
+  Value turnable =
+      arith::AndIOp::create(b, loc, equals(b, loc, from.stride[outer], 1),
+                            equals(b, loc, from.valid[outer], extents[outer]));
   auto turn = scf::IfOp::create(b, loc, turnable, /*withElse=*/true);
   b.setInsertionPointToStart(turn.thenBlock());
   Value blocks = arith::MulIOp::create(
-      b, loc,
-      arith::DivUIOp::create(b, loc, from.valid[inner], index(block)),
+      b, loc, arith::DivUIOp::create(b, loc, from.valid[inner], index(block)),
       index(block));
   VectorType square = VectorType::get({block, block}, b.getF32Type());
   loop(zero, index(extents[outer]), block, [&](Value o) {
     loop(zero, blocks, block, [&](Value i) {
       Value tile = arith::ConstantOp::create(b, loc, b.getZeroAttr(square));
       for (int64_t row = 0; row < block; ++row) {
-        Value line = vector::LoadOp::create(b, loc, vectorType(block, memory),
-                                            view.flat,
-                                            address(o, add(i, index(row))));
+        Value line =
+            vector::LoadOp::create(b, loc, vectorType(block, memory), view.flat,
+                                   address(o, add(i, index(row))));
         tile = vector::InsertOp::create(b, loc, widen(b, loc, line), tile,
                                         ArrayRef<int64_t>{row});
       }
-      Value turned = vector::TransposeOp::create(b, loc, tile,
-                                                 ArrayRef<int64_t>{1, 0});
+      Value turned =
+          vector::TransposeOp::create(b, loc, tile, ArrayRef<int64_t>{1, 0});
       for (int64_t row = 0; row < block; ++row) {
-        Value line = vector::ExtractOp::create(b, loc, turned,
-                                               ArrayRef<int64_t>{row});
+        Value line =
+            vector::ExtractOp::create(b, loc, turned, ArrayRef<int64_t>{row});
         vector::StoreOp::create(b, loc, line, buffer.memory,
                                 ValueRange{add(o, index(row)), i});
       }
@@ -287,9 +285,9 @@ void KernelLowering::lowerStore(tile::StoreOp op) {
     byElement(zero, to.valid[0]);
     return;
   }
-  Value turnable = arith::AndIOp::create(
-      b, loc, equals(b, loc, to.stride[1], 1),
-      equals(b, loc, to.valid[1], buffer.columns));
+  Value turnable =
+      arith::AndIOp::create(b, loc, equals(b, loc, to.stride[1], 1),
+                            equals(b, loc, to.valid[1], buffer.columns));
   auto turn = scf::IfOp::create(b, loc, turnable, /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(turn.thenBlock());
@@ -305,11 +303,11 @@ void KernelLowering::lowerStore(tile::StoreOp op) {
         tile = vector::InsertOp::create(b, loc, line, tile,
                                         ArrayRef<int64_t>{place});
       }
-      Value turned = vector::TransposeOp::create(b, loc, tile,
-                                                 ArrayRef<int64_t>{1, 0});
+      Value turned =
+          vector::TransposeOp::create(b, loc, tile, ArrayRef<int64_t>{1, 0});
       for (int64_t place = 0; place < block; ++place) {
-        Value line = vector::ExtractOp::create(b, loc, turned,
-                                               ArrayRef<int64_t>{place});
+        Value line =
+            vector::ExtractOp::create(b, loc, turned, ArrayRef<int64_t>{place});
         vector::StoreOp::create(b, loc, narrow(b, loc, line, memory), view.flat,
                                 address(add(row, index(place)), column));
       }

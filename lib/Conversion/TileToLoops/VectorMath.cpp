@@ -26,7 +26,9 @@ struct Vectors {
   }
   Value integer(int32_t value) const {
     return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(VectorType::get(type.getShape(), b.getI32Type()), value));
+        b, loc,
+        DenseElementsAttr::get(VectorType::get(type.getShape(), b.getI32Type()),
+                               value));
   }
   Value add(Value x, Value y) const {
     return arith::AddFOp::create(b, loc, x, y);
@@ -69,14 +71,13 @@ Value attnfuse::emitExp2(OpBuilder &b, Location loc, Value x) {
   Value bits = arith::AddIOp::create(
       b, loc, arith::BitcastOp::create(b, loc, integers, p), exponent);
   Value result = arith::BitcastOp::create(b, loc, v.type, bits);
-  result = v.select(arith::CmpFPredicate::OLT, x, v.real(-126.0f),
-                    v.real(0.0f), result);
+  result = v.select(arith::CmpFPredicate::OLT, x, v.real(-126.0f), v.real(0.0f),
+                    result);
   // From 128 on the result is infinite, and a NaN is handed on: one product
   // gives both.
   Value beyond = arith::MulFOp::create(
       b, loc, x, v.real(std::numeric_limits<float>::infinity()));
-  return v.select(arith::CmpFPredicate::OLT, x, v.real(128.0f), result,
-                  beyond);
+  return v.select(arith::CmpFPredicate::OLT, x, v.real(128.0f), result, beyond);
 }
 
 Value attnfuse::emitTanh(OpBuilder &b, Location loc, Value x) {
@@ -84,7 +85,6 @@ Value attnfuse::emitTanh(OpBuilder &b, Location loc, Value x) {
   // tanh(x) = 1 - 2 / (1 + 2^(2 x log2 e)).
   Value power = arith::MulFOp::create(b, loc, x, v.real(2.885390081777927f));
   Value denominator = v.add(emitExp2(b, loc, power), v.real(1.0f));
-  Value quotient =
-      arith::DivFOp::create(b, loc, v.real(2.0f), denominator);
+  Value quotient = arith::DivFOp::create(b, loc, v.real(2.0f), denominator);
   return v.sub(v.real(1.0f), quotient);
 }

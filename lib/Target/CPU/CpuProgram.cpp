@@ -61,8 +61,8 @@ public:
                bool poison)
       : program(program), pool(pool), poison(poison) {}
 
-  llvm::Expected<std::vector<HostTensor>>
-  run(func::FuncOp function, ArrayRef<HostTensor> arguments) {
+  llvm::Expected<std::vector<HostTensor>> run(func::FuncOp function,
+                                              ArrayRef<HostTensor> arguments) {
     llvm::DenseMap<Value, HostTensor> values;
     for (auto [parameter, argument] :
          llvm::zip(function.getArguments(), arguments)) {
@@ -97,9 +97,7 @@ private:
         .Case([&](func::CallOp call) { return executeCall(call, values); })
         .Case([&](tile::LaunchOp op) { return executeLaunch(op, values); })
         .Case([&](tensor::EmptyOp op) { return executeEmpty(op, values); })
-        .Case([&](arith::ConstantOp op) {
-          return executeConstant(op, values);
-        })
+        .Case([&](arith::ConstantOp op) { return executeConstant(op, values); })
         .Case([&](tensor::DimOp dim) {
           int64_t place = values[dim.getIndex()].intAt({});
           values[dim.getResult()] =
@@ -113,10 +111,9 @@ private:
         .Case<arith::AddIOp, arith::SubIOp, arith::MulIOp>([&](auto binary) {
           int64_t a = values[binary.getLhs()].intAt({});
           int64_t b = values[binary.getRhs()].intAt({});
-          values[binary.getResult()] = scalar(
-              isa<arith::AddIOp>(op)   ? a + b
-              : isa<arith::SubIOp>(op) ? a - b
-                                       : a * b);
+          values[binary.getResult()] = scalar(isa<arith::AddIOp>(op)   ? a + b
+                                              : isa<arith::SubIOp>(op) ? a - b
+                                                                       : a * b);
           return llvm::Error::success();
         })
         .Default([&](Operation *other) {
@@ -208,7 +205,8 @@ private:
       KernelArgument argument;
       if (!isa<RankedTensorType>(operand.getType())) {
         Type type = operand.getType();
-        argument.kind = type.isF32() ? KernelArgument::F32 : KernelArgument::I64;
+        argument.kind =
+            type.isF32() ? KernelArgument::F32 : KernelArgument::I64;
         if (type.isF32()) {
           argument.real = tensor.at({});
         } else {

@@ -35,7 +35,8 @@ void attnfuse::buildLoopsToLLVMPipeline(OpPassManager &pm) {
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vector;
-  vector.vectorTransposeLowering = vector::VectorTransposeLowering::Shuffle16x16;
+  vector.vectorTransposeLowering =
+      vector::VectorTransposeLowering::Shuffle16x16;
   pm.addPass(createConvertVectorToLLVMPass(vector));
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());

@@ -134,10 +134,9 @@ Attribute RopeScalingAttr::parse(AsmParser &parser, Type) {
   if (isYarn && attention == 0) {
     attention = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;
   }
-  return parser.getChecked<RopeScalingAttr>(loc, parser.getContext(), *kind,
-                                            APFloat(factor), original,
-                                            APFloat(low), APFloat(high),
-                                            APFloat(attention));
+  return parser.getChecked<RopeScalingAttr>(
+      loc, parser.getContext(), *kind, APFloat(factor), original, APFloat(low),
+      APFloat(high), APFloat(attention));
 }
 
 void RopeScalingAttr::print(AsmPrinter &printer) const {

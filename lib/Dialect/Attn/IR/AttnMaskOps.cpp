@@ -72,9 +72,9 @@ LogicalResult DocumentOp::verify() {
              << ids.getType();
     }
   }
-  if (getKeyIds() && cast<RankedTensorType>(getKeyIds().getType())
-                             .getElementType() !=
-                         getQueryIds().getType().getElementType()) {
+  if (getKeyIds() &&
+      cast<RankedTensorType>(getKeyIds().getType()).getElementType() !=
+          getQueryIds().getType().getElementType()) {
     return emitOpError() << "expected query and key ids of one element type, "
                             "got "
                          << getQueryIds().getType() << " and "
@@ -130,9 +130,7 @@ LogicalResult attnfuse::attn::detail::verifyScalarRegion(Operation *op,
     llvm::interleaveComma(block.getArgumentTypes(), diag);
     return diag << ")";
   }
-  auto isScalar = [](Type type) {
-    return type.isIntOrIndexOrFloat();
-  };
+  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
   for (Operation &inner : block.without_terminator()) {
     StringRef dialect = inner.getName().getDialectNamespace();
     StringRef name = inner.getName().getStringRef();
@@ -237,9 +235,9 @@ private:
 
   LogicalResult checkIds(DocumentOp op) {
     auto queries = op.getQueryIds().getType();
-    auto keys =
-        op.getKeyIds() ? cast<RankedTensorType>(op.getKeyIds().getType())
-                       : queries;
+    auto keys = op.getKeyIds()
+                    ? cast<RankedTensorType>(op.getKeyIds().getType())
+                    : queries;
     for (auto [ids, rows, name] :
          {std::tuple(queries, scores.getQueries(), "query"),
           std::tuple(keys, scores.getKeys(), "key")}) {

@@ -47,9 +47,9 @@ static LogicalResult verifyPerHead(Operation *op, StringRef name, Value vector,
                                    int64_t heads) {
   auto type = cast<RankedTensorType>(vector.getType());
   if (type.getRank() != 1 || !compatible(type.getDimSize(0), heads)) {
-    return op->emitOpError() << "expected " << name << " of type tensor<"
-                             << heads << "xf32>, one per query head, got "
-                             << type;
+    return op->emitOpError()
+           << "expected " << name << " of type tensor<" << heads
+           << "xf32>, one per query head, got " << type;
   }
   return success();
 }
@@ -193,18 +193,18 @@ LogicalResult ScaledDotProductOp::inferReturnTypes(
   int64_t batch = ShapedType::isDynamic(query.getDimSize(0))
                       ? key.getDimSize(0)
                       : query.getDimSize(0);
-  inferred.push_back(ScoresType::get(context, {batch, query.getDimSize(1),
-                                               query.getDimSize(2),
-                                               key.getDimSize(2)}));
+  inferred.push_back(
+      ScoresType::get(context, {batch, query.getDimSize(1), query.getDimSize(2),
+                                key.getDimSize(2)}));
   return success();
 }
 
 LogicalResult ScaledDotProductOp::verify() {
   RankedTensorType query = getQuery().getType(), key = getKey().getType();
   if (query.getElementType() != key.getElementType()) {
-    return emitOpError()
-           << "expected query and key of one element type, got "
-           << query.getElementType() << " and " << key.getElementType();
+    return emitOpError() << "expected query and key of one element type, got "
+                         << query.getElementType() << " and "
+                         << key.getElementType();
   }
   if (!compatible(query.getDimSize(0), key.getDimSize(0))) {
     return emitOpError() << "expected query and key of one batch size, got "
@@ -221,10 +221,10 @@ LogicalResult ScaledDotProductOp::verify() {
                          "key", key.getDimSize(1));
 }
 
-LogicalResult
-AggregateOp::inferReturnTypes(MLIRContext *context,
-                              std::optional<Location> location, Adaptor adaptor,
-                              SmallVectorImpl<Type> &inferred) {
+LogicalResult AggregateOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> location,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &inferred) {
   auto emit = [&] {
     return mlir::emitError(location.value_or(UnknownLoc::get(context)))
            << "'attn.aggregate' op ";
@@ -297,8 +297,8 @@ LogicalResult AdditiveBiasOp::verify() {
     int64_t size = bias.getDimSize(dim);
     if (size != 1 && !compatible(size, scores[dim])) {
       return emitOpError() << "expected extent " << dim << " (" << names[dim]
-                           << ") of the bias to be 1 or "
-                           << extent(scores[dim]) << ", got " << size;
+                           << ") of the bias to be 1 or " << extent(scores[dim])
+                           << ", got " << size;
     }
   }
   return success();
@@ -320,10 +320,10 @@ LogicalResult ScoreModOp::verify() {
                             b.getF32Type());
 }
 
-LogicalResult
-SoftmaxOp::inferReturnTypes(MLIRContext *context,
-                            std::optional<Location> location, Adaptor adaptor,
-                            SmallVectorImpl<Type> &inferred) {
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> location,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &inferred) {
   auto scores = dyn_cast<ScoresType>(adaptor.getScores().getType());
   if (!scores) {
     return emitOptionalError(location,

@@ -20,8 +20,7 @@ static constexpr double kTwoPi = 6.283185307179586476925286766559;
 static double yarnRamp(RopeScalingAttr scaling, double base, int64_t rotary,
                        int64_t pair) {
   auto correction = [&](double rotations) {
-    return rotary *
-           std::log(scaling.getOriginal() / (rotations * kTwoPi)) /
+    return rotary * std::log(scaling.getOriginal() / (rotations * kTwoPi)) /
            (2 * std::log(base));
   };
   double low = std::max(std::floor(correction(scaling.getHigh())), 0.0);
@@ -77,8 +76,8 @@ llvm::SmallVector<double> attnfuse::attn::computeAlibiSlopes(int64_t heads) {
   auto sequence = [](int64_t count, int64_t index) {
     return std::exp2(-8.0 * (index + 1) / count);
   };
-  auto power = static_cast<int64_t>(
-      llvm::bit_floor(static_cast<uint64_t>(heads)));
+  auto power =
+      static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(heads)));
   llvm::SmallVector<double> slopes;
   for (int64_t head = 0; head < heads; ++head) {
     slopes.push_back(head < power ? sequence(power, head)

@@ -20,9 +20,8 @@ using namespace attnfuse::tile;
 //===----------------------------------------------------------------------===//
 
 static bool isElementType(Type type) {
-  return type.isF32() || type.isBF16() || type.isF16() ||
-         type.isInteger(64) || type.isInteger(32) || type.isInteger(8) ||
-         type.isInteger(1);
+  return type.isF32() || type.isBF16() || type.isF16() || type.isInteger(64) ||
+         type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
 }
 
 static LogicalResult
@@ -45,8 +44,7 @@ Type TileType::parse(AsmParser &parser) {
       parser.parseType(element)) {
     return {};
   }
-  if (succeeded(parser.parseOptionalComma()) &&
-      parser.parseAttribute(layout)) {
+  if (succeeded(parser.parseOptionalComma()) && parser.parseAttribute(layout)) {
     return {};
   }
   if (parser.parseGreater()) {

@@ -16,12 +16,10 @@ using namespace attnfuse::tile;
 //===----------------------------------------------------------------------===//
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildFuncType = [](Builder &builder, ArrayRef<Type> arguments,
-                          ArrayRef<Type> results,
-                          function_interface_impl::VariadicFlag,
-                          std::string &) {
-    return builder.getFunctionType(arguments, results);
-  };
+  auto buildFuncType =
+      [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
+         function_interface_impl::VariadicFlag,
+         std::string &) { return builder.getFunctionType(arguments, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false,
       getFunctionTypeAttrName(result.name), buildFuncType,
@@ -84,11 +82,9 @@ LogicalResult KernelOp::verify() {
 //===----------------------------------------------------------------------===//
 
 /// `%a, %b : typeA, typeB`; the results have the types of the operands.
-static ParseResult
-parseLaunchOuts(OpAsmParser &parser,
-                SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inits,
-                SmallVectorImpl<Type> &initTypes,
-                SmallVectorImpl<Type> &outputTypes) {
+static ParseResult parseLaunchOuts(
+    OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inits,
+    SmallVectorImpl<Type> &initTypes, SmallVectorImpl<Type> &outputTypes) {
   if (parser.parseOperandList(inits) || parser.parseColon() ||
       parser.parseTypeList(initTypes)) {
     return failure();
@@ -124,8 +120,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "expected " << arguments.size() << " operands for "
                          << getKernelAttr() << ", got " << operands.size();
   }
-  for (auto [index, operand, argument] :
-       llvm::enumerate(operands, arguments)) {
+  for (auto [index, operand, argument] : llvm::enumerate(operands, arguments)) {
     auto tensor = dyn_cast<RankedTensorType>(operand);
     auto view = dyn_cast<ViewType>(argument);
     bool matches = tensor && view

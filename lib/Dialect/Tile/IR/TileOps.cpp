@@ -66,9 +66,9 @@ static LogicalResult verifyTransfer(Operation *op, ViewType view,
              << view.getRank() << ", got " << along[side];
     }
     if (along[side] == -1 && tile.getShape()[side] != 1) {
-      return op->emitOpError() << "expected one of the " << name
-                               << ", which run along no dimension, got "
-                               << tile.getShape()[side];
+      return op->emitOpError()
+             << "expected one of the " << name
+             << ", which run along no dimension, got " << tile.getShape()[side];
     }
   }
   if (along[0] == along[1] && along[0] != -1) {
@@ -79,9 +79,9 @@ static LogicalResult verifyTransfer(Operation *op, ViewType view,
   Type memory = view.getElementType(), element = tile.getElementType();
   bool converts = isa<FloatType>(memory) && element.isF32();
   if (memory != element && !converts) {
-    return op->emitOpError() << "expected a tile of " << memory
-                             << (isa<FloatType>(memory) ? " or f32" : "")
-                             << ", got " << element;
+    return op->emitOpError()
+           << "expected a tile of " << memory
+           << (isa<FloatType>(memory) ? " or f32" : "") << ", got " << element;
   }
   return success();
 }
