@@ -209,11 +209,17 @@ State AttentionKernelBuilder::visitTile(Value j0, bool tested, State state) {
           Value base = m.select(isEmpty, m.f32(0), maximum);
           Value alpha = math::Exp2Op::create(
               b, m.loc, m.mulf(m.subf(args[0], base), m.f32(unit)));
-          return SmallVector<Value>{maximum, base, alpha};
+          // Products are far from overflowing: their scaled maximum can be
+          // taken off in one multiply-add. Scores that operations have changed
+          // may be the lowest finite value.
+          Value taken = raw ? m.mulf(base, m.f32(-unit)) : base;
+          return SmallVector<Value>{maximum, taken, alpha};
         });
     weights = context.mapF32(
         {x, rowValues[1]}, rows, columns, [&](IndexMath m, ValueRange args) {
-          Value power = m.mulf(m.subf(args[0], args[1]), m.f32(unit));
+          Value power = raw ? Value(math::FmaOp::create(b, m.loc, args[0],
+                                                        m.f32(unit), args[1]))
+                            : m.mulf(m.subf(args[0], args[1]), m.f32(unit));
           return math::Exp2Op::create(b, m.loc, power);
         });
     Value added = context.reduce(tile::ReduceKind::Add, weights, 1);

@@ -80,26 +80,32 @@ CpuKernels::compile(mlir::ModuleOp kernels) {
   if (!engine) {
     return engine.takeError();
   }
-  // ORC compiles at the first lookup: not in the first launch.
+  std::unique_ptr<CpuKernels> result(new CpuKernels(std::move(*engine)));
+  // ORC compiles at the first lookup: not in the first launch, and once.
+  static constexpr llvm::StringLiteral wrapper("_mlir_ciface_");
   for (auto function : kernels.getOps<mlir::LLVM::LLVMFuncOp>()) {
-    if (function.getName().starts_with("_mlir_ciface_")) {
-      auto code = (*engine)->lookupPacked(function.getName());
-      if (!code) {
-        return code.takeError();
-      }
+    llvm::StringRef name = function.getName();
+    if (!name.consume_front(wrapper)) {
+      continue;
     }
+    auto code = result->engine->lookupPacked(function.getName());
+    if (!code) {
+      return code.takeError();
+    }
+    result->functions[name] = *code;
   }
-  return std::unique_ptr<CpuKernels>(new CpuKernels(std::move(*engine)));
+  return result;
 }
 
 llvm::Error CpuKernels::launch(llvm::StringRef name,
                                llvm::ArrayRef<KernelArgument> arguments,
                                int64_t points,
                                llvm::ThreadPoolInterface &pool) const {
-  auto function = engine->lookupPacked(("_mlir_ciface_" + name).str());
-  if (!function) {
-    return function.takeError();
+  auto found = functions.find(name);
+  if (found == functions.end()) {
+    return llvm::createStringError("there is no kernel '" + name + "'");
   }
+  Function function = found->second;
   // Descriptors of MLIR's memref ABI: allocated and aligned pointer, offset,
   // sizes, strides. The wrapper takes the address of every argument.
   std::vector<std::vector<int64_t>> descriptors(arguments.size());
@@ -139,7 +145,7 @@ llvm::Error CpuKernels::launch(llvm::StringRef name,
       int64_t end = point + 1;
       mine[arguments.size()] = &point;
       mine[arguments.size() + 1] = &end;
-      (*function)(mine.data());
+      function(mine.data());
     }
   };
   auto threads = std::min<int64_t>(pool.getMaxConcurrency(), points);
@@ -147,10 +153,12 @@ llvm::Error CpuKernels::launch(llvm::StringRef name,
     work();
     return llvm::Error::success();
   }
+  // This thread works too: it would only wait, and is awake already.
   llvm::ThreadPoolTaskGroup group(pool);
-  for (int64_t thread = 0; thread < threads; ++thread) {
+  for (int64_t thread = 1; thread < threads; ++thread) {
     group.async(work);
   }
+  work();
   group.wait();
   return llvm::Error::success();
 }

@@ -7,6 +7,7 @@
 #define ATTNFUSE_TARGET_CPU_CPUKERNELS_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -59,7 +60,11 @@ public:
 
 private:
   explicit CpuKernels(std::unique_ptr<mlir::ExecutionEngine> engine);
+
   std::unique_ptr<mlir::ExecutionEngine> engine;
+  /// Takes the addresses of the arguments.
+  using Function = void (*)(void **);
+  llvm::StringMap<Function> functions;
 };
 
 } // namespace attnfuse
