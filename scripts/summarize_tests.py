@@ -1,7 +1,9 @@
 """Sums up test reports: lit's JSON and pytest's JUnit XML.
 
+usage: summarize_tests.py FOLDER REPORT...
+
 Prints `N passed, N failed`, with `, N skipped` if any were, and exits 0 if and only if at least
-one test ran and none failed.
+one test ran and none failed. A report that is missing, broken or empty counts as one failure.
 """
 
 import json
@@ -41,16 +43,21 @@ def count_junit(path: Path) -> Counter:
 def main() -> int:
     folder = Path(sys.argv[1])
     counts: Counter = Counter()
-    for path in folder.glob("*.json"):
-        counts += count_lit(path)
-    for path in folder.glob("*.xml"):
-        counts += count_junit(path)
-    if not (folder / "lit.json").exists():
-        counts["failed"] += 1
+    for name in sys.argv[2:]:
+        path = folder / name
+        try:
+            found = count_lit(path) if path.suffix == ".json" else count_junit(path)
+        except (OSError, ValueError, KeyError, ElementTree.ParseError) as error:
+            print(f"{name}: no report to read: {error}", file=sys.stderr)
+            found = Counter(failed=1)
+        if not found:
+            print(f"{name}: the suite has no tests", file=sys.stderr)
+            found = Counter(failed=1)
+        counts += found
     line = f"{counts['passed']} passed, {counts['failed']} failed"
     if counts["skipped"]:
         line += f", {counts['skipped']} skipped"
-    print(line)
+    print(line, flush=True)
     return 0 if counts["passed"] and not counts["failed"] else 1
 
 

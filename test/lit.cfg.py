@@ -4,12 +4,14 @@ import os
 
 import lit.formats
 
-config.name = "AttnFuse"
+config.name = f"AttnFuse-{config.attnfuse_suite}"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "data", "unit", "execution"]
 config.test_source_root = config.attnfuse_test_root
-config.test_exec_root = os.path.join(config.attnfuse_build_root, "test", "lit")
+config.test_exec_root = os.path.join(
+    config.attnfuse_build_root, "test", "lit", config.attnfuse_suite
+)
 
 config.substitutions += [
     ("%python", config.attnfuse_python),

@@ -5,6 +5,12 @@
 
 #include "AttnFuse/Analysis/MaskAlgebra.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/PointerIntPair.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -20,7 +26,25 @@ struct MaskExpr::Node {
   attnfuse::Band range{0, 0, 0};
   int id = 0;
   std::vector<MaskExpr> operands;
+
+  ~Node();
 };
+
+/// Expressions are as deep as the program that they come from is long, so
+/// nothing here recurses along them, and that includes their release.
+MaskExpr::Node::~Node() {
+  std::vector<MaskExpr> released = std::move(operands);
+  while (!released.empty()) {
+    std::shared_ptr<const Node> last = std::move(released.back().shared);
+    released.pop_back();
+    if (last.use_count() == 1) {
+      // Nodes are made as mutable objects, and no one else sees this one.
+      std::vector<MaskExpr> &below = const_cast<Node &>(*last).operands;
+      released.insert(released.end(), below.begin(), below.end());
+      below.clear();
+    }
+  }
+}
 
 MaskExpr MaskExpr::full() {
   return MaskExpr(std::make_shared<Node>(Node{Node::Full, {}, 0, {}}));
@@ -53,30 +77,78 @@ MaskExpr MaskExpr::negation(const MaskExpr &operand) {
   return MaskExpr(std::make_shared<Node>(Node{Node::Not, {}, 0, {operand}}));
 }
 
+/// An expression, or its negation.
+using Literal = llvm::PointerIntPair<const MaskExpr::Node *, 1, bool>;
+
+/// The operands of one that is neither a leaf nor a constant. De Morgan: a
+/// negated conjunction is a disjunction of negations.
+static llvm::SmallVector<Literal> operandsOf(Literal literal) {
+  const MaskExpr::Node &node = *literal.getPointer();
+  bool negated = literal.getInt() != (node.kind == MaskExpr::Node::Not);
+  return llvm::map_to_vector(node.operands, [&](const MaskExpr &operand) {
+    return Literal(&operand.node(), negated);
+  });
+}
+
+/// All parts of an expression, each once and behind its operands. `uses` is how
+/// often each is an operand; the root counts as one. Parts are shared, so there
+/// can be exponentially more paths than parts.
+static std::vector<Literal>
+operandsFirst(const MaskExpr &mask, llvm::DenseMap<Literal, unsigned> &uses) {
+  std::vector<Literal> order;
+  std::vector<std::pair<Literal, bool>> stack{
+      {Literal(&mask.node(), false), false}};
+  while (!stack.empty()) {
+    auto [literal, isDone] = stack.back();
+    stack.pop_back();
+    if (isDone) {
+      order.push_back(literal);
+    } else if (uses[literal]++ == 0) {
+      stack.push_back({literal, true});
+      for (Literal operand : operandsOf(literal)) {
+        stack.push_back({operand, false});
+      }
+    }
+  }
+  return order;
+}
+
 bool MaskExpr::evaluate(llvm::function_ref<int64_t(int)> diagonal,
                         llvm::function_ref<bool(int)> atom) const {
-  auto value = [&](const MaskExpr &operand) {
-    return operand.evaluate(diagonal, atom);
-  };
-  switch (shared->kind) {
-  case Node::Full:
-    return true;
-  case Node::None:
-    return false;
-  case Node::Band: {
-    int64_t d = diagonal(shared->range.family);
-    return shared->range.lo <= d && d <= shared->range.hi;
+  llvm::DenseMap<Literal, unsigned> uses;
+  llvm::DenseMap<Literal, bool> values;
+  bool value = false;
+  for (Literal literal : operandsFirst(*this, uses)) {
+    const Node &node = *literal.getPointer();
+    bool negated = literal.getInt();
+    auto valueOf = [&](Literal operand) { return values.lookup(operand); };
+    switch (node.kind) {
+    case Node::Full:
+    case Node::None:
+      value = (node.kind == Node::Full) != negated;
+      break;
+    case Node::Band: {
+      int64_t d = diagonal(node.range.family);
+      value = (node.range.lo <= d && d <= node.range.hi) != negated;
+      break;
+    }
+    case Node::Atom:
+      value = atom(node.id) != negated;
+      break;
+    case Node::Not:
+      value = valueOf(operandsOf(literal).front());
+      break;
+    case Node::And:
+    case Node::Or:
+      value = (node.kind == Node::And) != negated
+                  ? llvm::all_of(operandsOf(literal), valueOf)
+                  : llvm::any_of(operandsOf(literal), valueOf);
+      break;
+    }
+    values[literal] = value;
   }
-  case Node::Atom:
-    return atom(shared->id);
-  case Node::And:
-    return llvm::all_of(shared->operands, value);
-  case Node::Or:
-    return llvm::any_of(shared->operands, value);
-  case Node::Not:
-    return !value(shared->operands.front());
-  }
-  llvm_unreachable("every kind is handled");
+  // The root comes last.
+  return value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,21 +244,19 @@ static bool implies(const MaskTerm &term, const MaskTerm &other) {
                        other.negative.begin(), other.negative.end());
 }
 
-/// Sorts and drops terms that imply another.
-static void absorb(std::vector<MaskTerm> &terms) {
-  std::sort(terms.begin(), terms.end(), before);
-  terms.erase(std::unique(terms.begin(), terms.end()), terms.end());
-  std::vector<MaskTerm> kept;
-  for (size_t n = 0; n < terms.size(); ++n) {
-    bool absorbed = false;
-    for (size_t other = 0; other < terms.size() && !absorbed; ++other) {
-      absorbed = other != n && implies(terms[n], terms[other]);
-    }
-    if (!absorbed) {
-      kept.push_back(terms[n]);
+/// Adds a term to terms of which none implies another, and keeps them so.
+/// Returns the number of comparisons.
+static size_t addTerm(std::vector<MaskTerm> &terms, MaskTerm term) {
+  size_t known = terms.size();
+  for (size_t n = 0; n < known; ++n) {
+    if (implies(term, terms[n])) {
+      return n + 1;
     }
   }
-  terms = std::move(kept);
+  llvm::erase_if(terms,
+                 [&](const MaskTerm &other) { return implies(other, term); });
+  terms.push_back(std::move(term));
+  return 2 * known + 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,87 +264,126 @@ static void absorb(std::vector<MaskTerm> &terms) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Multiplies an expression out into terms.
+/// Multiplies an expression out into terms of which none implies another.
 class Expander {
 public:
-  explicit Expander(size_t limit) : limit(limit) {}
+  using Node = MaskExpr::Node;
+  using Terms = std::vector<MaskTerm>;
 
-  /// Nothing if there would be more terms than the limit.
-  std::optional<std::vector<MaskTerm>> expand(const MaskExpr &mask,
-                                              bool negated) {
-    using Node = MaskExpr::Node;
-    const Node &node = mask.node();
-    std::vector<MaskTerm> terms;
-    switch (node.kind) {
-    case Node::Full:
-    case Node::None:
+  explicit Expander(unsigned maxTerms)
+      : limit(size_t(maxTerms) * 16), work(size_t(maxTerms) << 20) {}
+
+  /// Nothing if there would be more terms than the limit, or too many steps
+  /// on the way.
+  std::optional<Terms> expand(const MaskExpr &mask) {
+    for (Literal literal : operandsFirst(mask, uses)) {
+      Terms terms;
+      const Node &node = *literal.getPointer();
+      bool isConnective = node.kind == Node::And || node.kind == Node::Or;
+      if (isConnective) {
+        if (!combine(literal, terms)) {
+          return std::nullopt;
+        }
+      } else {
+        terms = node.kind == Node::Not ? take(operandsOf(literal).front())
+                                       : leaf(node, literal.getInt());
+      }
+      values[literal] = std::move(terms);
+    }
+    return take(Literal(&mask.node(), false));
+  }
+
+private:
+  static Terms leaf(const Node &node, bool negated) {
+    Terms terms;
+    if (node.kind == Node::Full || node.kind == Node::None) {
       if ((node.kind == Node::Full) != negated) {
         terms.emplace_back();
       }
       return terms;
-    case Node::Atom: {
+    }
+    if (node.kind == Node::Atom) {
       MaskTerm term;
       (negated ? term.negative : term.positive).push_back(node.id);
-      return std::vector<MaskTerm>{term};
-    }
-    case Node::Band: {
-      auto add = [&](int64_t lo, int64_t hi) {
-        MaskTerm term;
-        term.bands.push_back({node.range.family, lo, hi});
-        terms.push_back(term);
-      };
-      if (!negated) {
-        add(node.range.lo, node.range.hi);
-        return terms;
-      }
-      // The outside of an interval: what is below and what is above.
-      if (node.range.lo != kMinusInfinity) {
-        add(kMinusInfinity, node.range.lo - 1);
-      }
-      if (node.range.hi != kPlusInfinity) {
-        add(node.range.hi + 1, kPlusInfinity);
-      }
+      terms.push_back(term);
       return terms;
     }
-    case Node::Not:
-      return expand(node.operands.front(), !negated);
-    case Node::And:
-    case Node::Or:
-      break;
+    auto add = [&](int64_t lo, int64_t hi) {
+      MaskTerm term;
+      term.bands.push_back({node.range.family, lo, hi});
+      terms.push_back(term);
+    };
+    if (!negated) {
+      add(node.range.lo, node.range.hi);
+      return terms;
     }
-    // De Morgan: a negated conjunction is a disjunction of negations.
-    bool isProduct = (node.kind == Node::And) != negated;
+    // The outside of an interval: what is below and what is above.
+    if (node.range.lo != kMinusInfinity) {
+      add(kMinusInfinity, node.range.lo - 1);
+    }
+    if (node.range.hi != kPlusInfinity) {
+      add(node.range.hi + 1, kPlusInfinity);
+    }
+    return terms;
+  }
+
+  /// The terms of an operand, which are dropped at its last use.
+  Terms take(Literal operand) {
+    auto place = values.find(operand);
+    if (--uses[operand] > 0) {
+      return place->second;
+    }
+    Terms terms = std::move(place->second);
+    values.erase(place);
+    return terms;
+  }
+
+  bool combine(Literal literal, Terms &terms) {
+    bool isProduct =
+        (literal.getPointer()->kind == Node::And) != literal.getInt();
     if (isProduct) {
       terms.emplace_back();
     }
-    for (const MaskExpr &operand : node.operands) {
-      std::optional<std::vector<MaskTerm>> part = expand(operand, negated);
-      if (!part) {
-        return std::nullopt;
-      }
+    for (Literal operand : operandsOf(literal)) {
+      Terms part = take(operand);
       if (!isProduct) {
-        terms.insert(terms.end(), part->begin(), part->end());
+        for (MaskTerm &term : part) {
+          if (!add(terms, std::move(term))) {
+            return false;
+          }
+        }
       } else {
-        std::vector<MaskTerm> product;
+        Terms product;
         for (const MaskTerm &a : terms) {
-          for (const MaskTerm &b : *part) {
-            if (std::optional<MaskTerm> both = meet(a, b)) {
-              product.push_back(*both);
+          for (const MaskTerm &b : part) {
+            std::optional<MaskTerm> both = meet(a, b);
+            if (!spend(1) || (both && !add(product, std::move(*both)))) {
+              return false;
             }
           }
         }
         terms = std::move(product);
       }
-      absorb(terms);
       if (terms.size() > limit) {
-        return std::nullopt;
+        return false;
       }
     }
-    return terms;
+    return true;
   }
 
-private:
-  size_t limit;
+  /// Halfway through an operand there may be more terms than after it.
+  bool add(Terms &terms, MaskTerm term) {
+    return spend(addTerm(terms, std::move(term))) && terms.size() <= 2 * limit;
+  }
+
+  bool spend(size_t steps) {
+    work -= std::min(work, steps);
+    return work > 0;
+  }
+
+  size_t limit, work;
+  llvm::DenseMap<Literal, unsigned> uses;
+  llvm::DenseMap<Literal, Terms> values;
 };
 } // namespace
 
@@ -330,10 +439,9 @@ static void consensus(const MaskTerm &a, const MaskTerm &b,
   onAtoms(b, a);
 }
 
-/// Closes the terms under consensus and absorption. False if there are more
-/// than the limit on the way.
+/// Closes terms of which none implies another under consensus. False if there
+/// are more than the limit on the way.
 static bool closeUnderConsensus(std::vector<MaskTerm> &terms, size_t limit) {
-  absorb(terms);
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<MaskTerm> found;
@@ -342,15 +450,18 @@ static bool closeUnderConsensus(std::vector<MaskTerm> &terms, size_t limit) {
         consensus(terms[n], terms[other], found);
       }
     }
-    for (const MaskTerm &term : found) {
+    for (MaskTerm &term : found) {
       if (llvm::none_of(terms, [&](const MaskTerm &known) {
             return implies(term, known);
           })) {
-        terms.push_back(term);
+        addTerm(terms, std::move(term));
         changed = true;
       }
+      // Terms found later in the round may absorb some of these.
+      if (terms.size() > 16 * limit) {
+        return false;
+      }
     }
-    absorb(terms);
     if (terms.size() > limit) {
       return false;
     }
@@ -438,20 +549,22 @@ bool MaskNormalForm::isFull() const {
 
 std::optional<MaskNormalForm> attnfuse::normalize(const MaskExpr &mask,
                                                   unsigned maxTerms) {
-  std::optional<std::vector<MaskTerm>> terms =
-      Expander(size_t(maxTerms) * 16).expand(mask, /*negated=*/false);
+  std::optional<std::vector<MaskTerm>> terms = Expander(maxTerms).expand(mask);
   if (!terms) {
     return std::nullopt;
   }
   MaskNormalForm form;
-  form.terms = *terms;
+  form.primes = *terms;
   form.exact =
-      terms->size() <= maxTerms && closeUnderConsensus(form.terms, maxTerms);
+      terms->size() <= maxTerms && closeUnderConsensus(form.primes, maxTerms);
   if (form.exact) {
+    llvm::sort(form.primes, before);
+    form.terms = form.primes;
     makeIrredundant(form.terms);
   } else {
-    form.terms = *terms;
-    absorb(form.terms);
+    form.primes.clear();
+    form.terms = std::move(*terms);
+    llvm::sort(form.terms, before);
   }
   return form;
 }

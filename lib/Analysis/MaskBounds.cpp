@@ -106,16 +106,34 @@ static KeyBounds merge(KeyBounds a, KeyBounds b) {
   return a.upper - a.lower < b.upper - b.lower ? b : a;
 }
 
+/// True if the intervals, as one set, have no gap. Sorts them.
+static bool isConvex(llvm::MutableArrayRef<KeyBounds> intervals) {
+  llvm::sort(intervals, [](const KeyBounds &a, const KeyBounds &b) {
+    return a.lower < b.lower;
+  });
+  for (size_t n = 1; n < intervals.size(); ++n) {
+    if (intervals[n].lower > intervals[n - 1].upper) {
+      return false;
+    }
+    intervals[n].upper = std::max(intervals[n].upper, intervals[n - 1].upper);
+  }
+  return true;
+}
+
 TileBounds attnfuse::computeBounds(const MaskNormalForm &form,
                                    FamilyBaseFn base, PrefixLengthFn length,
                                    int64_t i0, int64_t i1, int64_t keys) {
   TermBounds rules{base, length, i0, i1, keys};
   TileBounds bounds;
+  llvm::SmallVector<KeyBounds> parts;
   for (const MaskTerm &term : form.terms) {
     bool isFirst = &term == &form.terms.front();
     KeyBounds some = rules.touchedBy(term), every = rules.filledBy(term);
     bounds.touched = isFirst ? some : hull(bounds.touched, some);
     bounds.full = isFirst ? every : merge(bounds.full, every);
+    if (!some.isEmpty()) {
+      parts.push_back(some);
+    }
   }
   auto within = [&](int64_t bound) {
     return std::clamp<int64_t>(bound, 0, std::max<int64_t>(keys, 0));
@@ -123,6 +141,7 @@ TileBounds attnfuse::computeBounds(const MaskNormalForm &form,
   bounds.touched = {within(bounds.touched.lower), within(bounds.touched.upper)};
   bounds.full = {std::max(bounds.touched.lower, within(bounds.full.lower)),
                  std::min(bounds.touched.upper, within(bounds.full.upper))};
+  bounds.isExactHull = isConvex(parts);
   return bounds;
 }
 
@@ -132,6 +151,9 @@ double attnfuse::visitedFraction(const MaskNormalForm &form, FamilyBaseFn base,
   if (queries <= 0 || keys <= 0) {
     return 0;
   }
+  // A block without extent would never get through the queries.
+  blockM = std::max<int64_t>(blockM, 1);
+  blockN = std::max<int64_t>(blockN, 1);
   double visited = 0, all = 0;
   for (int64_t i0 = 0; i0 < queries; i0 += blockM) {
     KeyBounds touched = computeBounds(form, base, length, i0,

@@ -1,4 +1,4 @@
-//===- Attention.h - attention, row by row ---------------------*- C++ -*-===//
+//===- Attention.h - attention and rotation, whole tensors -----*- C++ -*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -6,7 +6,7 @@
 #ifndef ATTNFUSE_LIB_REFERENCE_ATTENTION_H
 #define ATTNFUSE_LIB_REFERENCE_ATTENTION_H
 
-#include "Masks.h"
+#include "Array.h"
 
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
 #include "AttnFuse/Reference/Evaluator.h"
@@ -15,20 +15,20 @@ namespace attnfuse::reference {
 
 /// An array of which only some rows may have been computed.
 struct RowResult {
-  std::shared_ptr<Array> values;
+  ArrayRefPtr values;
   std::vector<uint8_t> computed;
   std::vector<double> magnitudes;
 };
 
-/// The weighted sum of an aggregate, or with `softmax` alone its log-sum-exp.
-/// Memory is linear in the number of keys, per thread.
+/// The weighted sum of an aggregate, or the log-sum-exp of a softmax. Memory
+/// beyond the result is linear in the number of keys, per thread.
 llvm::Expected<RowResult> evaluateAggregate(attn::AggregateOp op,
                                             const Values &values,
                                             const Options &options);
 llvm::Expected<RowResult> evaluateLse(attn::SoftmaxOp op, const Values &values,
                                       const Options &options);
 
-/// A rotated tensor, whole.
+/// A rotated tensor.
 llvm::Expected<ArrayRefPtr> evaluateRope(attn::RopeOp op, const Values &values);
 
 } // namespace attnfuse::reference

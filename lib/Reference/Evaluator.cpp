@@ -6,61 +6,57 @@
 #include "AttnFuse/Reference/Evaluator.h"
 
 #include "Attention.h"
+#include "HostOps.h"
 
-#include "AttnFuse/Support/ElementTypes.h"
+#include "AttnFuse/Reference/ShapeCheck.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/BuiltinOps.h"
-
-#include <cmath>
-#include <cstring>
+#include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
 using namespace attnfuse;
 using namespace attnfuse::reference;
 
-llvm::Error attnfuse::reference::errorAt(Location loc,
-                                         const llvm::Twine &message) {
-  std::string place;
-  llvm::raw_string_ostream(place) << loc;
-  StringRef text(place);
-  text.consume_front("loc(");
-  text.consume_back(")");
-  return llvm::createStringError(text + ": " + message);
-}
-
-static ArrayRefPtr scalar(double value) {
-  auto array = std::make_shared<Array>();
-  array->data = {value};
-  return array;
-}
+static constexpr int kMaxCallDepth = 64;
 
 namespace {
+/// One activation of a function.
 class Interpreter {
 public:
-  explicit Interpreter(const Options &options) : options(options) {}
+  Interpreter(const Options &options, int depth)
+      : options(options), depth(depth) {}
 
   llvm::Expected<std::vector<RowResult>> run(func::FuncOp function,
                                              ArrayRef<ArrayRefPtr> arguments);
 
 private:
-  llvm::Error execute(Operation &op, Values &values);
-  llvm::Error executeElementwise(Operation &op, Values &values);
+  llvm::Error execute(Operation &op);
+  llvm::Error call(func::CallOp op);
 
-  /// Options for a result: a sample only if the function alone reads it.
-  Options optionsFor(Value result) {
+  /// Options for a result: a sample only if the program's caller alone sees it.
+  Options optionsFor(Value result) const {
     Options chosen = options;
-    for (Operation *user : result.getUsers()) {
-      if (!isa<func::ReturnOp>(user) || depth > 1) {
-        chosen.maxRowsPerHead = 0;
-      }
+    bool isSeen = llvm::any_of(result.getUsers(), [](Operation *user) {
+      return !isa<func::ReturnOp>(user);
+    });
+    if (isSeen || depth > 0) {
+      chosen.maxRowsPerHead = 0;
     }
     return chosen;
   }
 
+  llvm::Error keep(Value value, llvm::Expected<RowResult> result) {
+    if (!result) {
+      return result.takeError();
+    }
+    values[value] = result->values;
+    rows[value] = std::move(*result);
+    return llvm::Error::success();
+  }
+
   Options options;
-  unsigned depth = 0;
+  int depth;
+  Values values;
   /// Results of attentions, whose rows have more to tell than values.
   llvm::DenseMap<Value, RowResult> rows;
 };
@@ -72,34 +68,38 @@ Interpreter::run(func::FuncOp function, ArrayRef<ArrayRefPtr> arguments) {
     return errorAt(function.getLoc(),
                    "the function '" + function.getSymName() + "' has no body");
   }
-  ++depth;
-  Values values;
+  if (!function.getBody().hasOneBlock()) {
+    return errorAt(function.getLoc(),
+                   "the oracle knows functions of one "
+                   "block; '" +
+                       function.getSymName() + "' has " +
+                       llvm::Twine(llvm::range_size(function.getBody())));
+  }
   for (auto [parameter, argument] :
        llvm::zip(function.getArguments(), arguments)) {
     values[parameter] = argument;
   }
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (llvm::Error error = execute(op, values)) {
+  Block &body = function.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    if (llvm::Error error = execute(op)) {
       return std::move(error);
     }
   }
   std::vector<RowResult> results;
-  for (Value result :
-       function.getBody().front().getTerminator()->getOperands()) {
-    ArrayRefPtr value = values.lookup(result);
-    if (!value) {
-      return errorAt(function.getLoc(), "the oracle has no value for a result "
-                                        "of the function");
+  for (Value result : body.getTerminator()->getOperands()) {
+    RowResult row = rows.lookup(result);
+    row.values = values.lookup(result);
+    if (!row.values) {
+      return errorAt(body.getTerminator()->getLoc(),
+                     "the oracle has no value for a result of '" +
+                         function.getSymName() + "', " + describeValue(result));
     }
-    RowResult &row = rows[result];
-    results.push_back(
-        {std::make_shared<Array>(*value), row.computed, row.magnitudes});
+    results.push_back(std::move(row));
   }
-  --depth;
   return results;
 }
 
-llvm::Error Interpreter::execute(Operation &op, Values &values) {
+llvm::Error Interpreter::execute(Operation &op) {
   if (auto rope = dyn_cast<attn::RopeOp>(op)) {
     auto result = evaluateRope(rope, values);
     if (!result) {
@@ -108,15 +108,6 @@ llvm::Error Interpreter::execute(Operation &op, Values &values) {
     values[rope.getResult()] = *result;
     return llvm::Error::success();
   }
-  auto keep = [&](Value value,
-                  llvm::Expected<RowResult> result) -> llvm::Error {
-    if (!result) {
-      return result.takeError();
-    }
-    values[value] = result->values;
-    rows[value] = *result;
-    return llvm::Error::success();
-  };
   if (auto aggregate = dyn_cast<attn::AggregateOp>(op)) {
     Value result = aggregate.getResult();
     return keep(result,
@@ -130,91 +121,46 @@ llvm::Error Interpreter::execute(Operation &op, Values &values) {
     return keep(lse, evaluateLse(softmax, values, optionsFor(lse)));
   }
   // Scores, weights and masks are evaluated row by row, where they are used.
-  if (op.getName().getDialectNamespace() == "attn") {
+  if (isa_and_nonnull<attn::AttnDialect>(op.getDialect())) {
     return llvm::Error::success();
   }
-  if (auto call = dyn_cast<func::CallOp>(op)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    if (!callee || depth > 64) {
-      return errorAt(op.getLoc(),
-                     "the oracle cannot call '" + call.getCallee() + "'");
-    }
-    std::vector<ArrayRefPtr> arguments;
-    for (Value operand : call.getOperands()) {
-      arguments.push_back(values.lookup(operand));
-    }
-    auto results = run(callee, arguments);
-    if (!results) {
-      return results.takeError();
-    }
-    for (auto [result, value] : llvm::zip(call.getResults(), *results)) {
-      values[result] = value.values;
-    }
-    return llvm::Error::success();
+  if (auto callOp = dyn_cast<func::CallOp>(op)) {
+    return call(callOp);
   }
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    if (auto real = dyn_cast<FloatAttr>(constant.getValue())) {
-      values[constant] = scalar(real.getValueAsDouble());
-      return llvm::Error::success();
-    }
-    if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
-      values[constant] =
-          scalar(static_cast<double>(integer.getValue().getSExtValue()));
-      return llvm::Error::success();
-    }
-    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-    std::optional<DType> type =
-        dense ? dtypeOf(dense.getElementType()) : std::nullopt;
-    if (!type) {
-      return errorAt(op.getLoc(), "the oracle does not know this constant");
-    }
-    auto tensor = HostTensor::allocate(*type, dense.getType().getShape());
-    if (!tensor) {
-      return tensor.takeError();
-    }
-    fillFrom(dense, *tensor);
-    auto array = std::make_shared<Array>();
-    array->shape.assign(tensor->shape().begin(), tensor->shape().end());
-    array->data = tensor->toDouble();
-    values[constant] = array;
-    return llvm::Error::success();
+  auto result = evaluateHostOp(op, values);
+  if (!result) {
+    return result.takeError();
   }
-  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
-    auto place = static_cast<int64_t>(values.lookup(dim.getIndex())->data[0]);
-    values[dim.getResult()] = scalar(
-        static_cast<double>(values.lookup(dim.getSource())->shape[place]));
-    return llvm::Error::success();
-  }
-  return executeElementwise(op, values);
+  values[op.getResult(0)] = *result;
+  return llvm::Error::success();
 }
 
-llvm::Error Interpreter::executeElementwise(Operation &op, Values &values) {
-  StringRef name = op.getName().getStringRef();
-  std::function<double(double, double)> fn;
-  if (name == "arith.addf" || name == "arith.addi") {
-    fn = [](double a, double b) { return a + b; };
-  } else if (name == "arith.subf" || name == "arith.subi") {
-    fn = [](double a, double b) { return a - b; };
-  } else if (name == "arith.mulf" || name == "arith.muli") {
-    fn = [](double a, double b) { return a * b; };
-  } else if (name == "arith.divf") {
-    fn = [](double a, double b) { return a / b; };
-  } else if (name == "arith.negf") {
-    fn = [](double a, double) { return -a; };
-  } else if (name == "arith.extf" || name == "arith.truncf" ||
-             name == "arith.index_cast") {
-    fn = [](double a, double) { return a; };
-  } else {
-    return errorAt(op.getLoc(), "the oracle does not know '" + name + "'");
+llvm::Error Interpreter::call(func::CallOp op) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      op, op.getCalleeAttr());
+  if (!callee || depth >= kMaxCallDepth) {
+    return errorAt(op.getLoc(), "the oracle cannot call '" + op.getCallee() +
+                                    (callee ? "': calls nest too deep"
+                                            : "': there is no such function"));
   }
-  ArrayRefPtr lhs = values.lookup(op.getOperand(0));
-  ArrayRefPtr rhs = values.lookup(op.getOperand(op.getNumOperands() - 1));
-  auto result = std::make_shared<Array>(*lhs);
-  for (size_t n = 0; n < result->data.size(); ++n) {
-    result->data[n] = fn(lhs->data[n], rhs->data[n]);
+  std::vector<ArrayRefPtr> arguments;
+  for (Value operand : op.getOperands()) {
+    ArrayRefPtr value = values.lookup(operand);
+    if (!value) {
+      return errorAt(op.getLoc(),
+                     "the oracle knows calls with tensors and scalars, got " +
+                         describeValue(operand));
+    }
+    arguments.push_back(value);
   }
-  values[op.getResult(0)] = result;
+  auto results = Interpreter(options, depth + 1).run(callee, arguments);
+  if (!results) {
+    return results.takeError();
+  }
+  for (auto [result, value] : llvm::zip(op.getResults(), *results)) {
+    values[result] = value.values;
+    rows[result] = std::move(value);
+  }
   return llvm::Error::success();
 }
 
@@ -222,14 +168,14 @@ llvm::Expected<std::vector<Result>>
 attnfuse::reference::evaluate(func::FuncOp function,
                               ArrayRef<HostTensor> inputs,
                               const Options &options) {
+  if (llvm::Error error = checkInputs(function, inputs)) {
+    return std::move(error);
+  }
   std::vector<ArrayRefPtr> arguments;
   for (const HostTensor &input : inputs) {
-    auto array = std::make_shared<Array>();
-    array->shape.assign(input.shape().begin(), input.shape().end());
-    array->data = input.toDouble();
-    arguments.push_back(array);
+    arguments.push_back(toArray(input));
   }
-  auto rows = Interpreter(options).run(function, arguments);
+  auto rows = Interpreter(options, 0).run(function, arguments);
   if (!rows) {
     return rows.takeError();
   }
@@ -239,8 +185,11 @@ attnfuse::reference::evaluate(func::FuncOp function,
     if (!tensor) {
       return tensor.takeError();
     }
-    std::memcpy(tensor->data(), row.values->data.data(),
-                row.values->data.size() * sizeof(double));
+    auto *data = static_cast<double *>(tensor->data());
+    for (int64_t n = 0, count = row.values->size(); n < count; ++n) {
+      Scalar value = row.values->get(n);
+      data[n] = row.values->isInteger ? static_cast<double>(value.i) : value.f;
+    }
     results.push_back(
         {*tensor, std::move(row.computed), std::move(row.magnitudes)});
   }

@@ -5,56 +5,71 @@
 
 #include "Masks.h"
 
+#include "ScalarProgram.h"
+
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace attnfuse;
 using namespace attnfuse::reference;
 
-int64_t attnfuse::reference::positionOf(const Array &array, int64_t batch) {
-  bool perBatch = !array.shape.empty() && array.shape[0] != 1;
-  return static_cast<int64_t>(array.data[perBatch ? batch : 0]);
+SmallVector<Operation *>
+attnfuse::reference::maskOperations(ArrayRef<Value> masks) {
+  llvm::SetVector<Operation *> found;
+  auto add = [&](Value mask) {
+    if (mask.getDefiningOp() && isa<attn::MaskType>(mask.getType())) {
+      found.insert(mask.getDefiningOp());
+    }
+  };
+  llvm::for_each(masks, add);
+  for (size_t n = 0; n < found.size(); ++n) {
+    llvm::for_each(found[n]->getOperands(), add);
+  }
+  // Within a block, definitions come before uses.
+  SmallVector<Operation *> sorted(found.takeVector());
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return sorted;
 }
 
-llvm::Expected<MaskProgram> MaskProgram::decode(Value mask,
-                                                const Values &values) {
-  Operation *op = mask.getDefiningOp();
-  if (!op) {
-    return errorAt(mask.getLoc(), "the oracle knows masks made in the function "
-                                  "that uses them");
-  }
-  MaskProgram program;
+llvm::Expected<MaskProgram::Fill>
+MaskProgram::decodeNode(Operation *op, const Values &values) {
   auto known = [&](Value value) -> ArrayRefPtr {
     return value ? values.lookup(value) : nullptr;
   };
   // Sets keep[j] by a predicate on the key.
-  auto perKey = [&](auto predicate) {
-    program.fill = [predicate](const Row &row, std::vector<uint8_t> &keep,
-                               std::vector<Scalar> &, std::string &) {
+  auto perKey = [&](auto predicate) -> Fill {
+    return [predicate](const Row &row, Keep &keep, ArrayRef<const Keep *>,
+                       std::string &) {
       for (int64_t j = 0; j < row.keys; ++j) {
         keep[j] = predicate(row, j);
       }
     };
   };
-  auto baseOf = [](const Row &row, const ArrayRefPtr &offset,
-                   attn::Alignment alignment) {
-    if (offset) {
-      return positionOf(*offset, row.batch);
-    }
-    return alignment == attn::Alignment::TopLeft ? int64_t(0)
-                                                 : row.keys - row.queries;
+  // The key beside the query.
+  auto besides = [](const Row &row, const ArrayRefPtr &offset,
+                    attn::Alignment alignment) {
+    int64_t base = offset ? positionOf(*offset, row.batch)
+                   : alignment == attn::Alignment::TopLeft
+                       ? 0
+                       : row.keys - row.queries;
+    return addSaturating(row.query, base);
   };
 
   if (isa<attn::FullOp>(op)) {
-    perKey([](const Row &, int64_t) { return true; });
-  } else if (auto causal = dyn_cast<attn::CausalOp>(op)) {
-    perKey([=, offset = known(causal.getOffset()),
-            alignment = causal.getAlignment(),
-            shift = static_cast<int64_t>(causal.getShift())](const Row &row,
-                                                             int64_t j) {
-      return j <= row.query + baseOf(row, offset, alignment) + shift;
+    return perKey([](const Row &, int64_t) { return true; });
+  }
+  if (auto causal = dyn_cast<attn::CausalOp>(op)) {
+    return perKey([=, offset = known(causal.getOffset()),
+                   alignment = causal.getAlignment(),
+                   shift = static_cast<int64_t>(causal.getShift())](
+                      const Row &row, int64_t j) {
+      return j <= addSaturating(besides(row, offset, alignment), shift);
     });
-  } else if (auto window = dyn_cast<attn::SlidingWindowOp>(op)) {
+  }
+  if (auto window = dyn_cast<attn::SlidingWindowOp>(op)) {
     std::optional<int64_t> left, right;
     if (window.getLeft()) {
       left = static_cast<int64_t>(*window.getLeft());
@@ -62,77 +77,138 @@ llvm::Expected<MaskProgram> MaskProgram::decode(Value mask,
     if (window.getRight()) {
       right = static_cast<int64_t>(*window.getRight());
     }
-    perKey([=, offset = known(window.getOffset()),
-            alignment = window.getAlignment()](const Row &row, int64_t j) {
-      int64_t center = row.query + baseOf(row, offset, alignment);
-      return (!left || j > center - *left) && (!right || j < center + *right);
-    });
-  } else if (auto prefix = dyn_cast<attn::PrefixOp>(op)) {
+    return perKey(
+        [=, offset = known(window.getOffset()),
+         alignment = window.getAlignment()](const Row &row, int64_t j) {
+          int64_t center = besides(row, offset, alignment);
+          return (!left || addSaturating(center, -*left) < j) &&
+                 (!right || j < addSaturating(center, *right));
+        });
+  }
+  if (auto prefix = dyn_cast<attn::PrefixOp>(op)) {
     int64_t fixed =
         prefix.getLength() ? static_cast<int64_t>(*prefix.getLength()) : 0;
-    perKey(
+    return perKey(
         [=, lengths = known(prefix.getLengths())](const Row &row, int64_t j) {
           return j < (lengths ? positionOf(*lengths, row.batch) : fixed);
         });
-  } else if (auto table = dyn_cast<attn::BlockSparseOp>(op)) {
-    perKey([blocks = SmallVector<int64_t>(table.getBlocks()),
-            array = known(table.getTable())](const Row &row, int64_t j) {
-      return array->at({row.batch, row.head, row.query / blocks[0],
-                        j / blocks[1]}) != 0;
+  }
+  if (auto table = dyn_cast<attn::BlockSparseOp>(op)) {
+    return perKey([blocks = SmallVector<int64_t>(table.getBlocks()),
+                   array = known(table.getTable())](const Row &row, int64_t j) {
+      return array->ints[array->offset({row.batch, row.head,
+                                        row.query / blocks[0],
+                                        j / blocks[1]})] != 0;
     });
-  } else if (auto document = dyn_cast<attn::DocumentOp>(op)) {
+  }
+  if (auto document = dyn_cast<attn::DocumentOp>(op)) {
     ArrayRefPtr queries = known(document.getQueryIds());
     ArrayRefPtr keys =
         document.getKeyIds() ? known(document.getKeyIds()) : queries;
-    perKey([=](const Row &row, int64_t j) {
-      return queries->at({row.batch, row.query}) == keys->at({row.batch, j});
+    return perKey([=](const Row &row, int64_t j) {
+      return queries->ints[queries->offset({row.batch, row.query})] ==
+             keys->ints[keys->offset({row.batch, j})];
     });
-  } else if (auto mod = dyn_cast<attn::MaskModOp>(op)) {
+  }
+  if (auto mod = dyn_cast<attn::MaskModOp>(op)) {
     auto region = ScalarProgram::decode(mod.getBody(), values);
     if (!region) {
       return region.takeError();
     }
-    program.fill = [body = *region](const Row &row, std::vector<uint8_t> &keep,
-                                    std::vector<Scalar> &slots,
-                                    std::string &error) {
+    return [body = *region](const Row &row, Keep &keep, ArrayRef<const Keep *>,
+                            std::string &error) {
+      std::vector<Scalar> slots = body.begin();
       for (int64_t j = 0; j < row.keys && error.empty(); ++j) {
         Scalar arguments[] = {
             {0, row.batch}, {0, row.head}, {0, row.query}, {0, j}};
         keep[j] = body.run(arguments, slots, error).i != 0;
       }
     };
-  } else if (isa<attn::AndOp, attn::OrOp, attn::NotOp>(op)) {
-    std::vector<MaskProgram> parts;
-    for (Value operand : op->getOperands()) {
-      auto part = decode(operand, values);
-      if (!part) {
-        return part;
-      }
-      parts.push_back(*part);
-    }
-    bool isAnd = isa<attn::AndOp>(op), isNot = isa<attn::NotOp>(op);
-    program.fill = [=](const Row &row, std::vector<uint8_t> &keep,
-                       std::vector<Scalar> &slots, std::string &error) {
-      std::vector<uint8_t> other(row.keys);
-      parts[0].run(row, keep, slots, error);
-      for (size_t n = 1; n < parts.size(); ++n) {
-        parts[n].run(row, other, slots, error);
-        for (int64_t j = 0; j < row.keys; ++j) {
-          keep[j] = isAnd ? keep[j] & other[j] : keep[j] | other[j];
-        }
-      }
-      for (int64_t j = 0; isNot && j < row.keys; ++j) {
-        keep[j] = !keep[j];
+  }
+  if (isa<attn::NotOp>(op)) {
+    return [](const Row &row, Keep &keep, ArrayRef<const Keep *> parts,
+              std::string &) {
+      for (int64_t j = 0; j < row.keys; ++j) {
+        keep[j] = !(*parts[0])[j];
       }
     };
-  } else {
-    return errorAt(op->getLoc(), "the oracle does not know the mask '" +
-                                     op->getName().getStringRef() + "'");
+  }
+  if (isa<attn::AndOp, attn::OrOp>(op)) {
+    return [isAnd = isa<attn::AndOp>(op)](const Row &row, Keep &keep,
+                                          ArrayRef<const Keep *> parts,
+                                          std::string &) {
+      keep = *parts[0];
+      for (const Keep *part : parts.drop_front()) {
+        for (int64_t j = 0; j < row.keys; ++j) {
+          keep[j] = isAnd ? keep[j] & (*part)[j] : keep[j] | (*part)[j];
+        }
+      }
+    };
+  }
+  return errorAt(op->getLoc(), "the oracle does not know the mask '" +
+                                   op->getName().getStringRef() + "'");
+}
+
+llvm::Expected<MaskProgram> MaskProgram::decode(ArrayRef<Value> masks,
+                                                const Values &values) {
+  MaskProgram program;
+  llvm::DenseMap<Operation *, size_t> places;
+  auto placeOf = [&](Value mask) -> llvm::Expected<size_t> {
+    Operation *op = mask.getDefiningOp();
+    if (!op || !places.count(op)) {
+      return errorAt(mask.getLoc(), "the oracle knows masks made in the "
+                                    "function that uses them, got " +
+                                        describeValue(mask));
+    }
+    return places[op];
+  };
+  auto decodeAll = [&](ValueRange range,
+                       SmallVectorImpl<size_t> &into) -> llvm::Error {
+    for (Value mask : range) {
+      if (!isa<attn::MaskType>(mask.getType())) {
+        continue;
+      }
+      auto place = placeOf(mask);
+      if (!place) {
+        return place.takeError();
+      }
+      into.push_back(*place);
+    }
+    return llvm::Error::success();
+  };
+  for (Operation *op : maskOperations(masks)) {
+    auto fill = decodeNode(op, values);
+    if (!fill) {
+      return fill.takeError();
+    }
+    Node node{std::move(*fill), {}};
+    if (llvm::Error error = decodeAll(op->getOperands(), node.parts)) {
+      return std::move(error);
+    }
+    places[op] = program.nodes.size();
+    program.nodes.push_back(std::move(node));
+  }
+  if (llvm::Error error = decodeAll(masks, program.roots)) {
+    return std::move(error);
   }
   return program;
 }
 
-void MaskProgram::run(const Row &row, std::vector<uint8_t> &keep,
-                      std::vector<Scalar> &slots, std::string &error) const {
-  fill(row, keep, slots, error);
+void MaskProgram::run(const Row &row, Keep &keep, std::vector<Keep> &scratch,
+                      std::string &error) const {
+  keep.assign(row.keys, 1);
+  scratch.resize(nodes.size());
+  for (size_t n = 0; n < nodes.size() && error.empty(); ++n) {
+    scratch[n].resize(row.keys);
+    SmallVector<const Keep *> parts;
+    for (size_t part : nodes[n].parts) {
+      parts.push_back(&scratch[part]);
+    }
+    nodes[n].fill(row, scratch[n], parts, error);
+  }
+  for (size_t root : roots) {
+    for (int64_t j = 0; j < row.keys; ++j) {
+      keep[j] &= scratch[root][j];
+    }
+  }
 }

@@ -6,7 +6,10 @@
 #ifndef ATTNFUSE_LIB_REFERENCE_MASKS_H
 #define ATTNFUSE_LIB_REFERENCE_MASKS_H
 
-#include "ScalarProgram.h"
+#include "Array.h"
+
+#include <functional>
+#include <string>
 
 namespace attnfuse::reference {
 
@@ -15,25 +18,38 @@ struct Row {
   int64_t batch, head, query, queries, keys;
 };
 
-/// A mask decoded from its operations.
+using Keep = std::vector<uint8_t>;
+
+/// The operations that given masks consist of, each once and after those that
+/// it reads. Masks that come from elsewhere than the function are left out.
+llvm::SmallVector<mlir::Operation *>
+maskOperations(llvm::ArrayRef<mlir::Value> masks);
+
+/// Masks decoded from their operations; a pair is kept if all of them keep it.
 class MaskProgram {
 public:
-  static llvm::Expected<MaskProgram> decode(mlir::Value mask,
+  static llvm::Expected<MaskProgram> decode(llvm::ArrayRef<mlir::Value> masks,
                                             const Values &values);
 
-  /// Sets `keep[j]` for every key of the row.
-  void run(const Row &row, std::vector<uint8_t> &keep,
-           std::vector<Scalar> &slots, std::string &error) const;
+  /// Sets `keep[j]` for every key of the row. `scratch` is any.
+  void run(const Row &row, Keep &keep, std::vector<Keep> &scratch,
+           std::string &error) const;
 
 private:
-  using Fill = std::function<void(const Row &, std::vector<uint8_t> &,
-                                  std::vector<Scalar> &, std::string &)>;
-  Fill fill;
-};
+  /// Writes a mask; `parts` are the masks it combines.
+  using Fill = std::function<void(const Row &row, Keep &keep,
+                                  llvm::ArrayRef<const Keep *> parts,
+                                  std::string &error)>;
+  struct Node {
+    Fill fill;
+    llvm::SmallVector<size_t> parts;
+  };
+  static llvm::Expected<Fill> decodeNode(mlir::Operation *op,
+                                         const Values &values);
 
-/// The value of a position operand for a batch entry: a scalar, or a vector of
-/// one or B entries.
-int64_t positionOf(const Array &array, int64_t batch);
+  std::vector<Node> nodes;
+  llvm::SmallVector<size_t> roots;
+};
 
 } // namespace attnfuse::reference
 

@@ -1,4 +1,4 @@
-//===- ScalarProgram.h - regions of score_mod and mask_mod -----*- C++ -*-===//
+//===- ScalarProgram.h - scalar operations, decoded ------------*- C++ -*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -14,24 +14,26 @@
 
 namespace attnfuse::reference {
 
-/// A float (f) or an integer (i), as its type says.
-struct Scalar {
-  double f = 0;
-  int64_t i = 0;
-};
-
-/// A region decoded into steps over numbered slots, so that running it for
-/// each pair needs no look at the IR.
+/// Scalar operations decoded into steps over numbered slots, so that running
+/// them for each pair needs no look at the IR.
 class ScalarProgram {
 public:
-  /// Captured values are looked up in `values`, which has to hold them.
+  /// The region of a score_mod or mask_mod. Captured values are looked up in
+  /// `values`.
   static llvm::Expected<ScalarProgram> decode(mlir::Region &region,
                                               const Values &values);
+  /// One operation on the elements of its operands.
+  static llvm::Expected<ScalarProgram> decode(mlir::Operation &op,
+                                              const Values &values);
 
-  /// Runs on the block's arguments; `error` is set if an index lies outside
-  /// its tensor.
+  /// Slots to run on, any number of times.
+  std::vector<Scalar> begin() const { return initial; }
+  /// `error` is set if an index lies outside its tensor.
   Scalar run(llvm::ArrayRef<Scalar> arguments, std::vector<Scalar> &slots,
              std::string &error) const;
+
+  /// What the arguments stand for, in order.
+  llvm::SmallVector<mlir::Value> parameters;
 
 private:
   using Step = std::function<void(std::vector<Scalar> &, std::string &)>;

@@ -1,5 +1,4 @@
-//===- MaskAlgebra.h - the normal form of masks ------------------*- C++
-//-*-===//
+//===- MaskAlgebra.h - the normal form of masks -*- C++ -*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -61,6 +60,9 @@ struct MaskTerm {
 /// constraints: everything is.
 struct MaskNormalForm {
   std::vector<MaskTerm> terms;
+  /// All prime implicants, of which `terms` are some that suffice; none if not
+  /// `exact`.
+  std::vector<MaskTerm> primes;
   /// False if the limit on terms was met; the terms are then those of the
   /// expression, multiplied out and absorbed, equal to it but not unique.
   bool exact = true;
@@ -94,7 +96,8 @@ private:
 };
 
 /// The normal form. `maxTerms` bounds the work: beyond it `exact` is false, and
-/// beyond 16 times as many terms nothing is returned.
+/// beyond 16 times as many terms, or a number of steps in proportion to it,
+/// nothing is returned.
 std::optional<MaskNormalForm> normalize(const MaskExpr &mask,
                                         unsigned maxTerms = 64);
 

@@ -21,6 +21,9 @@ struct KeyBounds {
 /// row reads every key in `full`. Both lie within the keys there are.
 struct TileBounds {
   KeyBounds touched, full;
+  /// False if there are gaps between the terms' parts of `touched`: tiles of
+  /// keys within it may then have nothing to read.
+  bool isExactHull = true;
 };
 
 /// Where the diagonal d = 0 of a family runs: d = j - i - base.
@@ -36,7 +39,7 @@ TileBounds computeBounds(const MaskNormalForm &form, FamilyBaseFn base,
                          int64_t keys);
 
 /// The share of pairs of tiles that kernels visit. Atoms other than prefixes
-/// count as if they kept every pair.
+/// count as if they kept every pair. Blocks have at least one row and key.
 double visitedFraction(const MaskNormalForm &form, FamilyBaseFn base,
                        PrefixLengthFn length, int64_t queries, int64_t keys,
                        int64_t blockM, int64_t blockN);

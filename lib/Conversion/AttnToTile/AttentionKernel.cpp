@@ -71,6 +71,7 @@ private:
   void placeTile();
   State initialState();
   State visitRange(Value lower, Value upper, bool tested, State state);
+  State visitEnds(KeyInterval left, KeyInterval right, State state);
   State visitClassified(Value lower, Value upper, State state);
   State visitTile(Value j0, bool tested, State state);
   Value scores(Value j0, Value products, bool tested);
@@ -267,6 +268,31 @@ State AttentionKernelBuilder::visitRange(Value lower, Value upper, bool tested,
   return state.with(loop.getResults());
 }
 
+State AttentionKernelBuilder::visitEnds(KeyInterval left, KeyInterval right,
+                                        State state) {
+  // One loop over both, so that its body is there once: tile n counts through
+  // the left interval, then through the right one.
+  IndexMath outer = context.math();
+  OpBuilder &b = context.builder;
+  auto tilesOf = [&](KeyInterval keys) {
+    Value length = outer.max(outer.sub(keys.upper, keys.lower), outer.index(0));
+    return outer.ceilDiv(length, columns);
+  };
+  Value leftCount = tilesOf(left);
+  Value count = outer.add(leftCount, tilesOf(right));
+  auto loop = scf::ForOp::create(
+      b, context.loc, outer.index(0), count, outer.index(1), state.values(),
+      [&](OpBuilder &, Location loc, Value n, ValueRange carried) {
+        IndexMath m = context.math();
+        Value j0 =
+            m.select(m.lt(n, leftCount), m.add(left.lower, m.mul(n, columns)),
+                     m.add(right.lower, m.mul(m.sub(n, leftCount), columns)));
+        State next = visitTile(j0, /*tested=*/true, state.with(carried));
+        scf::YieldOp::create(b, loc, next.values());
+      });
+  return state.with(loop.getResults());
+}
+
 State AttentionKernelBuilder::visitClassified(Value lower, Value upper,
                                               State state) {
   OpBuilder &b = context.builder;
@@ -420,17 +446,18 @@ LogicalResult AttentionKernelBuilder::build() {
     wholeFirst = first;
     wholeLast = m.max(wholeFirst, wholeLast);
   } else {
-    // No whole tile: everything is left to the last loop.
+    // No whole tile: everything is left to the loop that tests.
     Value some = m.lt(wholeFirst, wholeLast);
     wholeFirst = m.select(some, wholeFirst, first);
     wholeLast = m.select(some, wholeLast, first);
-    state = visitRange(first, wholeFirst, /*tested=*/true, state);
   }
   state = visitRange(wholeFirst, wholeLast, /*tested=*/false, state);
   auto keyType = cast<RankedTensorType>(program.key.getType());
   bool divides =
       !mask && !keyType.isDynamicDim(2) && keyType.getDimSize(2) % columns == 0;
-  if (!divides) {
+  if (!fromZero) {
+    state = visitEnds({first, wholeFirst}, {wholeLast, last}, state);
+  } else if (!divides) {
     state = visitRange(wholeLast, last, /*tested=*/true, state);
   }
   finish(state);

@@ -77,6 +77,31 @@ static Value narrow(OpBuilder &b, Location loc, Value value, Type element) {
   return arith::TruncFOp::create(b, loc, type, value);
 }
 
+/// The transpose of as many vectors as each has lanes, a power of two. Each of
+/// log2(n) steps interleaves line k with line k + n/2; after the last, every
+/// element has rotated its row number into its place.
+static SmallVector<Value> transpose(OpBuilder &b, Location loc,
+                                    SmallVector<Value> lines) {
+  auto count = static_cast<int64_t>(lines.size());
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < count / 2; ++lane) {
+    low.append({lane, count + lane});
+    high.append({count / 2 + lane, count + count / 2 + lane});
+  }
+  for (int64_t step = 1; step < count; step *= 2) {
+    SmallVector<Value> next;
+    for (int64_t k = 0; k < count / 2; ++k) {
+      for (ArrayRef<int64_t> mask :
+           {ArrayRef<int64_t>(low), ArrayRef<int64_t>(high)}) {
+        next.push_back(vector::ShuffleOp::create(b, loc, lines[k],
+                                                 lines[k + count / 2], mask));
+      }
+    }
+    lines = std::move(next);
+  }
+  return lines;
+}
+
 void KernelLowering::fill(const TileBuffer &buffer, Value scalar) {
   auto type = cast<MemRefType>(buffer.memory.getType());
   int64_t lanes = lanesFor(type.getDimSize(1));
@@ -216,22 +241,16 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   Value blocks = arith::MulIOp::create(
       b, loc, arith::DivUIOp::create(b, loc, from.valid[inner], index(block)),
       index(block));
-  VectorType square = VectorType::get({block, block}, b.getF32Type());
   loop(zero, index(extents[outer]), block, [&](Value o) {
     loop(zero, blocks, block, [&](Value i) {
-      Value tile = arith::ConstantOp::create(b, loc, b.getZeroAttr(square));
+      SmallVector<Value> lines;
       for (int64_t row = 0; row < block; ++row) {
         Value line =
             vector::LoadOp::create(b, loc, vectorType(block, memory), view.flat,
                                    address(o, add(i, index(row))));
-        tile = vector::InsertOp::create(b, loc, widen(b, loc, line), tile,
-                                        ArrayRef<int64_t>{row});
+        lines.push_back(widen(b, loc, line));
       }
-      Value turned =
-          vector::TransposeOp::create(b, loc, tile, ArrayRef<int64_t>{1, 0});
-      for (int64_t row = 0; row < block; ++row) {
-        Value line =
-            vector::ExtractOp::create(b, loc, turned, ArrayRef<int64_t>{row});
+      for (auto [row, line] : llvm::enumerate(transpose(b, loc, lines))) {
         vector::StoreOp::create(b, loc, line, buffer.memory,
                                 ValueRange{add(o, index(row)), i});
       }
@@ -294,20 +313,14 @@ void KernelLowering::lowerStore(tile::StoreOp op) {
   Value blocks = arith::MulIOp::create(
       b, loc, arith::DivUIOp::create(b, loc, to.valid[0], index(block)),
       index(block));
-  VectorType square = VectorType::get({block, block}, b.getF32Type());
   loop(zero, blocks, block, [&](Value row) {
     loop(zero, index(buffer.columns), block, [&](Value column) {
-      Value tile = arith::ConstantOp::create(b, loc, b.getZeroAttr(square));
+      SmallVector<Value> lines;
       for (int64_t place = 0; place < block; ++place) {
-        Value line = loadVector(buffer, row, add(column, index(place)), block);
-        tile = vector::InsertOp::create(b, loc, line, tile,
-                                        ArrayRef<int64_t>{place});
+        lines.push_back(
+            loadVector(buffer, row, add(column, index(place)), block));
       }
-      Value turned =
-          vector::TransposeOp::create(b, loc, tile, ArrayRef<int64_t>{1, 0});
-      for (int64_t place = 0; place < block; ++place) {
-        Value line =
-            vector::ExtractOp::create(b, loc, turned, ArrayRef<int64_t>{place});
+      for (auto [place, line] : llvm::enumerate(transpose(b, loc, lines))) {
         vector::StoreOp::create(b, loc, narrow(b, loc, line, memory), view.flat,
                                 address(add(row, index(place)), column));
       }

@@ -41,13 +41,13 @@ func.func @static(%q: tensor<1x4x64x64xf32>, %k: tensor<1x4x64x64xf32>, %v: tens
 
 // -----
 
-// A window has partial tiles at both of its ends: three loops.
+// A window has partial tiles at both of its ends, which share a loop after that
+// of the whole tiles.
 // CHECK-LABEL: tile.kernel @window_tile(
-// CHECK:         scf.for
-// CHECK:           guard_zeros
 // CHECK:         scf.for
 // CHECK-NOT:       guard_zeros
 // CHECK:         scf.for
+// CHECK:           arith.select %{{.*}}, %{{.*}}, %{{.*}} : index
 // CHECK:           guard_zeros
 // CHECK-NOT:     scf.for
 // CHECK:         tile.store

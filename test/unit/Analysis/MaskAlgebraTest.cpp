@@ -48,7 +48,25 @@ std::vector<MaskExpr> leaves() {
 }
 
 bool sameForm(const MaskNormalForm &a, const MaskNormalForm &b) {
-  return a.exact == b.exact && a.terms == b.terms;
+  return a.exact == b.exact && a.terms == b.terms && a.primes == b.primes;
+}
+
+MaskExpr toExpr(const std::vector<MaskTerm> &terms) {
+  std::vector<MaskExpr> parts;
+  for (const MaskTerm &term : terms) {
+    std::vector<MaskExpr> constraints;
+    for (const Band &band : term.bands) {
+      constraints.push_back(MaskExpr::band(band.family, band.lo, band.hi));
+    }
+    for (int id : term.positive) {
+      constraints.push_back(MaskExpr::atom(id));
+    }
+    for (int id : term.negative) {
+      constraints.push_back(MaskExpr::negation(MaskExpr::atom(id)));
+    }
+    parts.push_back(MaskExpr::conjunction(constraints));
+  }
+  return MaskExpr::disjunction(parts);
 }
 
 /// An expression that can be rewritten.
@@ -257,6 +275,150 @@ TEST(MaskAlgebra, EqualFormsAreEqualMasks) {
   EXPECT_GT(equal, 0);
 }
 
+/// Holds the primes against all terms that there are with bounds as far out as
+/// those of the leaves, by their values alone.
+TEST(MaskAlgebra, PrimesAreAllThereAre) {
+  std::vector<std::vector<Band>> intervals(2);
+  for (int family = 0; family < 2; ++family) {
+    // The leaves' bounds and those of their complements.
+    int64_t first = family == 0 ? -2 : 1, last = family == 0 ? 3 : 1;
+    std::vector<int64_t> starts{kMinusInfinity}, ends{kPlusInfinity};
+    for (int64_t start = first; start <= last; ++start) {
+      starts.push_back(start);
+      ends.push_back(start - 1);
+    }
+    for (int64_t lo : starts) {
+      for (int64_t hi : ends) {
+        if (lo <= hi) {
+          intervals[family].push_back({family, lo, hi});
+        }
+      }
+    }
+  }
+  std::vector<std::pair<MaskTerm, Table>> candidates;
+  auto isFinite = [](const Band &band) {
+    return band.lo != kMinusInfinity || band.hi != kPlusInfinity;
+  };
+  for (const Band &a : intervals[0]) {
+    for (const Band &b : intervals[1]) {
+      for (int literals = 0; literals < 9; ++literals) {
+        MaskTerm term;
+        for (const Band &band : {a, b}) {
+          if (isFinite(band)) {
+            term.bands.push_back(band);
+          }
+        }
+        int choices[2] = {literals % 3, literals / 3};
+        for (int id = 0; id < 2; ++id) {
+          if (choices[id] == 1) {
+            term.positive.push_back(id);
+          } else if (choices[id] == 2) {
+            term.negative.push_back(id);
+          }
+        }
+        MaskNormalForm form;
+        form.terms.push_back(term);
+        candidates.push_back({term, tabulate(form)});
+      }
+    }
+  }
+
+  std::vector<MaskExpr> atoms = leaves();
+  RandomTrees random(11, static_cast<int>(atoms.size()));
+  size_t most = 0;
+  for (int n = 0; n < 120; ++n) {
+    MaskExpr expr = toExpr(random.make(4), atoms);
+    std::optional<MaskNormalForm> form = normalize(expr);
+    ASSERT_TRUE(form);
+    if (!form->exact) {
+      continue;
+    }
+    Table table = tabulate(expr);
+    std::vector<std::pair<MaskTerm, Table>> implicants;
+    for (const auto &candidate : candidates) {
+      if ((candidate.second & ~table).none()) {
+        implicants.push_back(candidate);
+      }
+    }
+    size_t primes = 0;
+    for (const auto &[term, values] : implicants) {
+      bool isPrime = llvm::none_of(implicants, [&, &values = values](auto &of) {
+        return of.second != values && (values & ~of.second).none();
+      });
+      ASSERT_EQ(llvm::is_contained(form->primes, term), isPrime);
+      primes += isPrime;
+    }
+    ASSERT_EQ(form->primes.size(), primes);
+    most = std::max(most, primes);
+  }
+  EXPECT_GT(most, 4u);
+}
+
+TEST(MaskAlgebra, TermsSufficeAndAreNeeded) {
+  std::vector<MaskExpr> atoms = leaves();
+  RandomTrees random(5, static_cast<int>(atoms.size()));
+  int thinned = 0;
+  for (int n = 0; n < 200; ++n) {
+    MaskExpr expr = toExpr(random.make(3), atoms);
+    std::optional<MaskNormalForm> form = normalize(expr);
+    ASSERT_TRUE(form);
+    Table table = tabulate(expr);
+    ASSERT_EQ(tabulate(*form), table);
+    if (!form->exact) {
+      continue;
+    }
+    thinned += form->terms.size() < form->primes.size();
+    for (size_t without = 0; without < form->terms.size(); ++without) {
+      ASSERT_TRUE(llvm::is_contained(form->primes, form->terms[without]));
+      MaskNormalForm rest = *form;
+      rest.terms.erase(rest.terms.begin() + without);
+      ASSERT_NE(tabulate(rest), table);
+    }
+    // The form of a form is itself, by the terms and by the primes.
+    ASSERT_TRUE(sameForm(*normalize(toExpr(form->terms)), *form));
+    ASSERT_TRUE(sameForm(*normalize(toExpr(form->primes)), *form));
+  }
+  EXPECT_GT(thinned, 0);
+}
+
+TEST(MaskAlgebra, EndsOfTheIntegers) {
+  for (auto [lo, hi] : {std::pair(kMinusInfinity, kMinusInfinity),
+                        std::pair(kMinusInfinity, kMinusInfinity + 1),
+                        std::pair(kPlusInfinity, kPlusInfinity),
+                        std::pair(kPlusInfinity - 1, kPlusInfinity),
+                        std::pair(kMinusInfinity + 1, kPlusInfinity - 1)}) {
+    MaskExpr band = MaskExpr::band(0, lo, hi);
+    MaskExpr outside = MaskExpr::negation(band);
+    EXPECT_TRUE(normalize(MaskExpr::disjunction({band, outside}))->isFull());
+    EXPECT_TRUE(normalize(MaskExpr::conjunction({band, outside}))->isEmpty());
+    EXPECT_TRUE(
+        sameForm(*normalize(MaskExpr::negation(outside)), *normalize(band)));
+  }
+  EXPECT_TRUE(normalize(MaskExpr::band(0, 1, 0))->isEmpty());
+  EXPECT_TRUE(normalize(MaskExpr::conjunction({}))->isFull());
+  EXPECT_TRUE(normalize(MaskExpr::disjunction({}))->isEmpty());
+}
+
+/// Programs reuse masks, and they can be long. The time and the depth of the
+/// stack follow the number of operations, not that of the paths.
+TEST(MaskAlgebra, SharedAndDeepExpressions) {
+  MaskExpr shared = MaskExpr::atom(0), deep = MaskExpr::atom(0);
+  for (int n = 0; n < 5000; ++n) {
+    shared = MaskExpr::conjunction(
+        {shared, MaskExpr::disjunction({shared, MaskExpr::atom(1)})});
+  }
+  for (int n = 0; n < 100001; ++n) {
+    deep = MaskExpr::negation(deep);
+  }
+  auto diagonal = [](int) -> int64_t { return 0; };
+  auto isZero = [](int id) { return id == 0; };
+  EXPECT_TRUE(shared.evaluate(diagonal, isZero));
+  EXPECT_FALSE(deep.evaluate(diagonal, isZero));
+  EXPECT_TRUE(sameForm(*normalize(shared), *normalize(MaskExpr::atom(0))));
+  EXPECT_TRUE(sameForm(*normalize(deep),
+                       *normalize(MaskExpr::negation(MaskExpr::atom(0)))));
+}
+
 /// (a0 or b0) and (a1 or b1) and ...: 2^n terms.
 static MaskExpr productOfSums(int n) {
   std::vector<MaskExpr> sums;
@@ -285,4 +447,17 @@ TEST(MaskAlgebra, BeyondTheLimit) {
 
   EXPECT_FALSE(normalize(productOfSums(10), 8));
   EXPECT_FALSE(normalize(productOfSums(20)));
+
+  // Nor does a product of two long sums take long.
+  std::vector<MaskExpr> sums[2];
+  for (int n = 0; n < 2000; ++n) {
+    sums[n % 2].push_back(MaskExpr::atom(n));
+  }
+  EXPECT_FALSE(normalize(MaskExpr::conjunction(
+      {MaskExpr::disjunction(sums[0]), MaskExpr::disjunction(sums[1])})));
+  form = normalize(MaskExpr::disjunction(sums[0]));
+  ASSERT_TRUE(form);
+  EXPECT_FALSE(form->exact);
+  EXPECT_TRUE(form->primes.empty());
+  EXPECT_EQ(form->terms.size(), 1000u);
 }

@@ -40,8 +40,8 @@ struct Problem {
 
 void forEachTile(
     llvm::function_ref<void(const Problem &, int64_t, int64_t)> f) {
-  for (int64_t queries = 1; queries <= 10; ++queries) {
-    for (int64_t keys = 0; keys <= 10; ++keys) {
+  for (int64_t queries = 1; queries <= 12; ++queries) {
+    for (int64_t keys = 0; keys <= 12; ++keys) {
       Problem problem{queries, keys, {keys / 2, keys / 3 + 1}};
       for (int64_t rows = 1; rows <= 4; ++rows) {
         for (int64_t i0 = 0; i0 < queries; i0 += rows) {
@@ -170,6 +170,84 @@ TEST(MaskBounds, VisitedFraction) {
   EXPECT_DOUBLE_EQ(visited(MaskExpr::none(), 1000, 1000), 0);
   EXPECT_DOUBLE_EQ(visited(causal, 0, 1000), 0);
   EXPECT_DOUBLE_EQ(visited(MaskExpr::atom(0), 1000, 1000), 1);
+  // A block of no extent counts as one row or key, and does not hang.
+  MaskNormalForm form = *normalize(causal);
+  EXPECT_DOUBLE_EQ(visitedFraction(
+                       form, [](int) { return 0; },
+                       [](int) { return std::nullopt; }, 4, 4, 0, -1),
+                   10.0 / 16);
   // A window of 256 keys reads at most 3 of 512 tiles.
   EXPECT_LT(visited(MaskExpr::band(0, -255, 0), 65536, 65536), 3.01 / 512);
+}
+
+TEST(MaskBounds, FractionCountsTiles) {
+  std::mt19937 random(3);
+  for (int n = 0; n < 40; ++n) {
+    std::optional<MaskNormalForm> form = normalize(randomMask(random, n % 3));
+    ASSERT_TRUE(form);
+    Problem problem{11, 12, {5, 8}};
+    for (int64_t rows = 1; rows <= 4; ++rows) {
+      for (int64_t columns = 1; columns <= 4; ++columns) {
+        int visited = 0, all = 0;
+        for (int64_t i0 = 0; i0 < problem.queries; i0 += rows) {
+          KeyBounds touched =
+              problem.bounds(*form, i0, std::min(i0 + rows, problem.queries))
+                  .touched;
+          for (int64_t j0 = 0; j0 < problem.keys; j0 += columns) {
+            ++all;
+            visited += touched.lower < touched.upper && j0 < touched.upper &&
+                       touched.lower < j0 + columns;
+          }
+        }
+        ASSERT_DOUBLE_EQ(visitedFraction(
+                             *form,
+                             [&](int family) { return problem.base(family); },
+                             [&](int id) { return problem.length(id); },
+                             problem.queries, problem.keys, rows, columns),
+                         double(visited) / all);
+      }
+    }
+  }
+}
+
+TEST(MaskBounds, GapsAreTold) {
+  // The window of each row, and four keys in front that every row reads.
+  MaskExpr window = MaskExpr::band(1, -2, 0);
+  MaskNormalForm form =
+      *normalize(MaskExpr::disjunction({window, MaskExpr::atom(0)}));
+  Problem problem{12, 12, {4, 0}};
+  for (int64_t i0 = 0; i0 < 12; ++i0) {
+    TileBounds bounds = problem.bounds(form, i0, i0 + 1);
+    EXPECT_EQ(bounds.isExactHull, i0 - 2 <= 4) << i0;
+    EXPECT_EQ(bounds.touched.lower, 0);
+    EXPECT_EQ(bounds.touched.upper, std::max<int64_t>(i0 + 1, 4));
+  }
+  EXPECT_TRUE(problem.bounds(*normalize(MaskExpr::none()), 0, 4).isExactHull);
+}
+
+/// Where every constraint is a band or a prefix and no row is like another, the
+/// flag says whether some key in between is read by no row.
+TEST(MaskBounds, GapsAreThoseOfOneRow) {
+  std::mt19937 random(2);
+  auto below = [&](int n) { return static_cast<int>(random() % n); };
+  auto leaf = [&] {
+    return below(3) ? MaskExpr::band(below(3), -below(5), below(5))
+                    : MaskExpr::atom(below(2));
+  };
+  int gaps = 0;
+  for (int n = 0; n < 200; ++n) {
+    MaskNormalForm form = *normalize(MaskExpr::disjunction(
+        {MaskExpr::conjunction({leaf(), leaf()}), leaf()}));
+    Problem problem{12, 12, {below(13), below(13)}};
+    for (int64_t i = 0; i < problem.queries; ++i) {
+      TileBounds bounds = problem.bounds(form, i, i + 1);
+      bool isConvex = true;
+      for (int64_t j = bounds.touched.lower; j < bounds.touched.upper; ++j) {
+        isConvex &= problem.keeps(form, i, j);
+      }
+      ASSERT_EQ(bounds.isExactHull, isConvex);
+      gaps += !isConvex;
+    }
+  }
+  EXPECT_GT(gaps, 0);
 }
