@@ -21,8 +21,9 @@ using namespace mlir;
 void attnfuse::buildAttnFuseToTile(OpPassManager &pm,
                                    const PipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(attn::createAttnCanonicalize());
-  pm.addPass(attn::createAttnOutline());
+  // Ahead of outlining: constant tables, which stay with the host, are seen.
   pm.addNestedPass<func::FuncOp>(attn::createAttnAnalyzeMasks());
+  pm.addPass(attn::createAttnOutline());
   attn::AttnPlaceRopeOptions rope;
   rope.chip = options.chip;
   rope.force = options.rope;

@@ -8,6 +8,7 @@
 #include "ScalarFunctions.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
 

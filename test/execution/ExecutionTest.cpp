@@ -389,6 +389,44 @@ TEST(Rotation, EveryPlaceAgreesWithTheOracle) {
   }
 }
 
+TEST(Rotation, OneQueryAtItsPositionEqualsItsRowOfAFullRun) {
+  // Decoding: the last query alone, at its position, against all keys.
+  auto text = [](int64_t queries, const std::string &position) {
+    std::string q = "tensor<1x2x" + std::to_string(queries) + "x64xf32>";
+    std::string k = "tensor<1x2x512x64xf32>";
+    std::string s = "<1x2x" + std::to_string(queries) + "x512>";
+    return "func.func @main(%q: " + q + ", %k: " + k + ", %v: " + k + ") -> " +
+           q + " {\n  %qr = attn.rope %q {position = " + position +
+           " : i64} : " + q + "\n  %kr = attn.rope %k : " + k +
+           "\n  %s = attn.scaled_dot_product %qr, %kr : " + q + ", " + k +
+           "\n  %c = attn.causal\n  %m = attn.mask %s, %c : !attn.scores" + s +
+           "\n  %w = attn.softmax %m : !attn.scores" + s +
+           "\n  %o = attn.aggregate %w, %v : !attn.weights" + s + ", " + k +
+           "\n  return %o : " + q + "\n}\n";
+  };
+  Session full(text(512, "0"), ""), step(text(1, "511"), "");
+  ASSERT_TRUE(full.program != nullptr && step.program != nullptr);
+  std::vector<HostTensor> arguments;
+  for (uint64_t seed : {1, 2, 3}) {
+    arguments.push_back(
+        llvm::cantFail(HostTensor::allocate(DType::F32, {1, 2, 512, 64})));
+    fillRandomNormal(arguments.back(), seed);
+  }
+  HostTensor whole =
+      llvm::cantFail(full.program->run(full.entry, arguments, pool(), true))[0];
+  HostTensor last = HostTensor::wrap(
+      DType::F32, {1, 2, 1, 64}, {2 * 512 * 64, 512 * 64, 64, 1},
+      static_cast<float *>(arguments[0].data()) + 511 * 64, nullptr);
+  arguments[0] = last;
+  HostTensor alone =
+      llvm::cantFail(step.program->run(step.entry, arguments, pool(), true))[0];
+  for (int64_t head = 0; head < 2; ++head) {
+    for (int64_t d = 0; d < 64; ++d) {
+      EXPECT_NEAR(alone.at({0, head, 0, d}), whole.at({0, head, 511, d}), 1e-6);
+    }
+  }
+}
+
 TEST(Lengths, RaggedTails) {
   ProgramSpec spec;
   spec.pieces = {"causal", "bias"};

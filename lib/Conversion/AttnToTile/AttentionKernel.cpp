@@ -417,7 +417,8 @@ LogicalResult AttentionKernelBuilder::build() {
 
   if (!program.masks.empty()) {
     FailureOr<MaskModel> found =
-        buildMaskModel(program.masks, program.product.getScores().getType());
+        buildMaskModel(program.masks, program.product.getScores().getType(),
+                       [&] { return program.product.emitOpError(); });
     if (failed(found)) {
       return failure();
     }

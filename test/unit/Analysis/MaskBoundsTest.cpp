@@ -225,8 +225,8 @@ TEST(MaskBounds, GapsAreTold) {
   EXPECT_TRUE(problem.bounds(*normalize(MaskExpr::none()), 0, 4).isExactHull);
 }
 
-/// Where every constraint is a band or a prefix and no row is like another, the
-/// flag says whether some key in between is read by no row.
+/// Of one row, with bands and prefixes alone, the flag says whether some key in
+/// between is not read.
 TEST(MaskBounds, GapsAreThoseOfOneRow) {
   std::mt19937 random(2);
   auto below = [&](int n) { return static_cast<int>(random() % n); };
@@ -237,7 +237,7 @@ TEST(MaskBounds, GapsAreThoseOfOneRow) {
   int gaps = 0;
   for (int n = 0; n < 200; ++n) {
     MaskNormalForm form = *normalize(MaskExpr::disjunction(
-        {MaskExpr::conjunction({leaf(), leaf()}), leaf()}));
+        {MaskExpr::conjunction({leaf(), leaf()}), leaf(), leaf(), leaf()}));
     Problem problem{12, 12, {below(13), below(13)}};
     for (int64_t i = 0; i < problem.queries; ++i) {
       TileBounds bounds = problem.bounds(form, i, i + 1);

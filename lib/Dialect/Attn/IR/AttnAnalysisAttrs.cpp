@@ -149,6 +149,15 @@ BlockListsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << keys.size() << ", with one entry per row and one "
                        << "more, got " << starts.size() << " entries";
   }
+  for (size_t row = 0; row + 1 < starts.size(); ++row) {
+    ArrayRef<int64_t> kept =
+        keys.slice(starts[row], starts[row + 1] - starts[row]);
+    bool ascends = std::is_sorted(kept.begin(), kept.end(), std::less_equal<>());
+    if (!ascends || (!kept.empty() && kept.front() < 0)) {
+      return emitError() << "expected the 'keys' of row " << row
+                         << " to ascend from at least 0, got [" << kept << "]";
+    }
+  }
   return success();
 }
 

@@ -73,10 +73,10 @@ static ParseResult parseDouble(AsmParser &parser, double &value) {
   int64_t integer;
   OptionalParseResult asInteger = parser.parseOptionalInteger(integer);
   if (asInteger.has_value()) {
-    value = static_cast<double>(integer);
     if (failed(*asInteger)) {
       return failure();
     }
+    value = static_cast<double>(integer);
   } else if (parser.parseFloat(value)) {
     return failure();
   }

@@ -48,6 +48,10 @@ LogicalResult SlidingWindowOp::verify() {
   return verifyDiagonal(*this, getOffset(), getAlignment());
 }
 
+static bool areBlockSizes(ArrayRef<int64_t> blocks) {
+  return blocks.size() == 2 && blocks[0] > 0 && blocks[1] > 0;
+}
+
 LogicalResult BlockSparseOp::verify() {
   RankedTensorType table = getTable().getType();
   if (table.getRank() != 4) {
@@ -55,11 +59,10 @@ LogicalResult BlockSparseOp::verify() {
                             "blocks, key blocks), got rank "
                          << table.getRank() << ": " << table;
   }
-  ArrayRef<int64_t> blocks = getBlocks();
-  if (blocks.size() != 2 || blocks[0] < 1 || blocks[1] < 1) {
+  if (!areBlockSizes(getBlocks())) {
     return emitOpError() << "expected two block sizes above 0 (queries, keys), "
                             "got ["
-                         << blocks << "]";
+                         << getBlocks() << "]";
   }
   return success();
 }
@@ -164,40 +167,57 @@ LogicalResult attnfuse::attn::detail::verifyScalarRegion(Operation *op,
 
 namespace {
 /// Checks the tables under one mask against the extents of scores.
+///
+/// Operations are verified in the order of the text and dominance after them,
+/// so a mask that is used ahead of its definition has not been verified when it
+/// is seen here. What is malformed is passed over: its own verifier reports it.
 class ExtentChecker {
 public:
   ExtentChecker(Operation *user, ScoresType scores)
       : user(user), scores(scores) {}
 
-  LogicalResult check(Value mask) {
-    Operation *op = mask.getDefiningOp();
-    // A mask passed through a block argument carries no table to check.
-    if (!op || !seen.insert(op).second) {
-      return success();
+  // A worklist: nothing bounds how deep masks are nested.
+  LogicalResult check(Value root) {
+    SmallVector<Value> pending = {root};
+    while (!pending.empty()) {
+      Operation *op = pending.pop_back_val().getDefiningOp();
+      // A mask passed through a block argument carries no table to check.
+      if (!op || !seen.insert(op).second) {
+        continue;
+      }
+      LogicalResult result =
+          TypeSwitch<Operation *, LogicalResult>(op)
+              .Case([&](BlockSparseOp table) { return checkTable(table); })
+              .Case([&](DocumentOp ids) { return checkIds(ids); })
+              .Case<CausalOp, SlidingWindowOp>(
+                  [&](Operation *) { return checkBatch(op, "offset"); })
+              .Case([&](PrefixOp) { return checkBatch(op, "length"); })
+              .Default([&](Operation *) {
+                for (Value operand : llvm::reverse(op->getOperands())) {
+                  if (isa<MaskType>(operand.getType())) {
+                    pending.push_back(operand);
+                  }
+                }
+                return success();
+              });
+      if (failed(result)) {
+        return failure();
+      }
     }
-    return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](BlockSparseOp table) { return checkTable(table); })
-        .Case([&](DocumentOp ids) { return checkIds(ids); })
-        .Case([&](CausalOp causal) {
-          return checkBatch(op, causal.getOffset(), "offset");
-        })
-        .Case([&](SlidingWindowOp window) {
-          return checkBatch(op, window.getOffset(), "offset");
-        })
-        .Case([&](PrefixOp prefix) {
-          return checkBatch(op, prefix.getLengths(), "length");
-        })
-        .Default([&](Operation *) {
-          for (Value operand : op->getOperands()) {
-            if (isa<MaskType>(operand.getType()) && failed(check(operand))) {
-              return failure();
-            }
-          }
-          return success();
-        });
+    return success();
   }
 
 private:
+  /// The type of an operand that is there and a tensor of this rank, or null.
+  static RankedTensorType operandOfRank(Operation *op, unsigned place,
+                                        int64_t rank) {
+    if (place >= op->getNumOperands()) {
+      return nullptr;
+    }
+    auto type = dyn_cast<RankedTensorType>(op->getOperand(place).getType());
+    return type && type.getRank() == rank ? type : nullptr;
+  }
+
   LogicalResult refuse(Operation *mask, const Twine &message) {
     InFlightDiagnostic diag = user->emitOpError() << message;
     diag.attachNote(mask->getLoc()) << "the mask's table is here";
@@ -205,8 +225,11 @@ private:
   }
 
   LogicalResult checkTable(BlockSparseOp op) {
-    RankedTensorType table = op.getTable().getType();
-    ArrayRef<int64_t> blocks = op.getBlocks();
+    RankedTensorType table = operandOfRank(op, 0, 4);
+    DenseI64ArrayAttr blocks = op.getProperties().blocks;
+    if (!table || !blocks || !areBlockSizes(blocks)) {
+      return success();
+    }
     for (auto [dim, name] : {std::pair(0, "batch"), std::pair(1, "heads")}) {
       int64_t size = table.getDimSize(dim);
       if (size != 1 && !compatible(size, scores.getShape()[dim])) {
@@ -234,10 +257,12 @@ private:
   }
 
   LogicalResult checkIds(DocumentOp op) {
-    auto queries = op.getQueryIds().getType();
-    auto keys = op.getKeyIds()
-                    ? cast<RankedTensorType>(op.getKeyIds().getType())
-                    : queries;
+    RankedTensorType queries = operandOfRank(op, 0, 2);
+    RankedTensorType keys =
+        op->getNumOperands() > 1 ? operandOfRank(op, 1, 2) : queries;
+    if (!queries || !keys) {
+      return success();
+    }
     for (auto [ids, rows, name] :
          {std::tuple(queries, scores.getQueries(), "query"),
           std::tuple(keys, scores.getKeys(), "key")}) {
@@ -257,9 +282,9 @@ private:
     return success();
   }
 
-  LogicalResult checkBatch(Operation *op, Value position, StringRef name) {
-    auto type =
-        position ? dyn_cast<RankedTensorType>(position.getType()) : nullptr;
+  /// A position that is not a tensor, one for all of the batch, fits any.
+  LogicalResult checkBatch(Operation *op, StringRef name) {
+    RankedTensorType type = operandOfRank(op, 0, 1);
     if (type && type.getDimSize(0) != 1 &&
         !compatible(type.getDimSize(0), scores.getBatch())) {
       return refuse(op, "expected one " + name + " per batch entry (" +

@@ -130,9 +130,10 @@ LogicalResult RopeOp::verify() {
     }
     int64_t rows = tableType.getDimSize(0), length = type.getDimSize(2);
     if (!ShapedType::isDynamic(rows) && !ShapedType::isDynamic(length) &&
-        rows < position + length) {
+        rows - length < position) {
+      // As unsigned: the sum of the two may be above the signed range.
       return emitOpError() << "expected tables with a row for each of the "
-                           << position + length
+                           << static_cast<uint64_t>(position) + length
                            << " positions that are used, got " << rows;
     }
     if (getScaling()) {
