@@ -66,3 +66,13 @@ func.func private @symbol() attributes {a = #attn.tile_map<partial, symbols = [N
 
 // expected-error @below {{expected symbols to be distinct words other than i0, i1, Nq and Nk, got 'p'}}
 func.func private @twice() attributes {a = #attn.tile_map<partial, symbols = [p, p]>}
+
+// -----
+
+// expected-error @below {{expected the 'keys' of row 1 to ascend from at least 0, got [7, 7]}}
+func.func private @keys() attributes {a = #attn.block_lists<blocks = [1, 2], rows = [1, 1, 2], starts = [0, 1, 3], keys = [9, 7, 7]>}
+
+// -----
+
+// expected-error @below {{expected the 'keys' of row 0 to ascend from at least 0, got [-1, 3]}}
+func.func private @negative_key() attributes {a = #attn.block_lists<blocks = [1, 2], rows = [1, 1, 1], starts = [0, 2], keys = [-1, 3]>}

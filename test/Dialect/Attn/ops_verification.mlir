@@ -297,3 +297,166 @@ func.func @region_operation(%s: !attn.scores<2x8x?x?>) {
   }
   return
 }
+
+// -----
+
+// The last position is above the range of i64.
+func.func @table_rows_of_last_position(%q: tensor<2x8x10x64xf32>, %c: tensor<9x32xf32>) {
+  // expected-error @below {{expected tables with a row for each of the 9223372036854775817 positions that are used, got 9}}
+  %0 = attn.rope %q tables(%c, %c : tensor<9x32xf32>, tensor<9x32xf32>) {position = 9223372036854775807 : i64} : tensor<2x8x10x64xf32>
+  return
+}
+
+// -----
+
+func.func @table_rank(%q: tensor<2x8x?x64xf32>, %c: tensor<f32>) {
+  // expected-error @below {{expected cos and sin tables of type tensor<?x32xf32>, one column per rotated pair, got 'tensor<f32>'}}
+  %0 = attn.rope %q tables(%c, %c : tensor<f32>, tensor<f32>) : tensor<2x8x?x64xf32>
+  return
+}
+
+// -----
+
+func.func @one_table(%q: tensor<2x8x?x64xf32>, %c: tensor<9x32xf32>) {
+  // expected-error @below {{expected both tables, cos and sin, or none}}
+  %0 = "attn.rope"(%q, %c) {operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<2x8x?x64xf32>, tensor<9x32xf32>) -> tensor<2x8x?x64xf32>
+  return
+}
+
+// -----
+
+func.func @missing_operands() {
+  // expected-error @below {{expected 2 operands, but found 0}}
+  %0 = "attn.scaled_dot_product"() : () -> !attn.scores<2x8x?x?>
+  return
+}
+
+// -----
+
+func.func @product_key_width(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x?xf32>) {
+  // expected-error @below {{expected key with static heads and width (batch and length may be '?')}}
+  %s = attn.scaled_dot_product %q, %k : tensor<2x8x?x64xf32>, tensor<2x8x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @product_scalars(%q: tensor<f32>) {
+  // expected-error @below {{expected query of rank 4 (batch, heads, length, width), got rank 0}}
+  %s = attn.scaled_dot_product %q, %q : tensor<f32>, tensor<f32>
+  return
+}
+
+// -----
+
+func.func @product_key_heads(%q: tensor<2x8x?x64xf32>, %k: tensor<2x0x?x64xf32>) {
+  // expected-error @below {{expected key with at least one head and a width above 0}}
+  %s = attn.scaled_dot_product %q, %k : tensor<2x8x?x64xf32>, tensor<2x0x?x64xf32>
+  return
+}
+
+// -----
+
+func.func @product_result(%q: tensor<2x8x10x64xf32>) {
+  // expected-error @below {{failed to infer returned types}}
+  // expected-error @below {{inferred type(s) '!attn.scores<2x8x10x10>' are incompatible with return type(s) of operation '!attn.scores<2x8x?x?>'}}
+  %s = "attn.scaled_dot_product"(%q, %q) : (tensor<2x8x10x64xf32>, tensor<2x8x10x64xf32>) -> !attn.scores<2x8x?x?>
+  return
+}
+
+// -----
+
+func.func @value_rank(%w: !attn.weights<2x8x10x20>, %v: tensor<20x64xf32>) {
+  // expected-error @below {{expected value of rank 4 (batch, heads, length, width), got rank 2}}
+  %o = attn.aggregate %w, %v : !attn.weights<2x8x10x20>, tensor<20x64xf32>
+  return
+}
+
+// -----
+
+func.func @value_width(%w: !attn.weights<2x8x10x20>, %v: tensor<2x8x20x?xf32>) {
+  // expected-error @below {{expected value with static heads and width (batch and length may be '?')}}
+  %o = attn.aggregate %w, %v : !attn.weights<2x8x10x20>, tensor<2x8x20x?xf32>
+  return
+}
+
+// -----
+
+func.func @mask_result(%s: !attn.scores<2x8x10x20>, %m: !attn.mask) {
+  // expected-error @below {{failed to verify that all of {scores, result} have same type}}
+  %0 = "attn.mask"(%s, %m) : (!attn.scores<2x8x10x20>, !attn.mask) -> !attn.scores<2x8x10x21>
+  return
+}
+
+// -----
+
+func.func @slopes_rank(%s: !attn.scores<2x8x?x?>, %z: tensor<f32>) {
+  // expected-error @below {{expected slopes of type tensor<8xf32>, one per query head, got 'tensor<f32>'}}
+  %0 = attn.alibi %s slopes(%z : tensor<f32>) : !attn.scores<2x8x?x?>
+  return
+}
+
+// -----
+
+func.func @bias_scalar(%s: !attn.scores<2x8x?x?>, %b: tensor<f32>) {
+  // expected-error @below {{expected a bias of rank 4 (batch, heads, queries, keys; 1 where it is broadcast), got rank 0}}
+  %0 = attn.additive_bias %s, %b : !attn.scores<2x8x?x?>, tensor<f32>
+  return
+}
+
+// -----
+
+func.func @bias_keys(%s: !attn.scores<2x8x10x20>, %b: tensor<1x1x10x21xf32>) {
+  // expected-error @below {{expected extent 3 (keys) of the bias to be 1 or 20, got 21}}
+  %0 = attn.additive_bias %s, %b : !attn.scores<2x8x10x20>, tensor<1x1x10x21xf32>
+  return
+}
+
+// -----
+
+func.func @lse_unasked(%s: !attn.scores<2x8x10x20>) {
+  // expected-error @below {{failed to infer returned types}}
+  // expected-error @below {{inferred type(s) '!attn.weights<2x8x10x20>' are incompatible with return type(s) of operation '!attn.weights<2x8x10x20>', 'tensor<2x8x10xf32>'}}
+  %0, %1 = "attn.softmax"(%s) : (!attn.scores<2x8x10x20>) -> (!attn.weights<2x8x10x20>, tensor<2x8x10xf32>)
+  return
+}
+
+// -----
+
+func.func @region_end(%s: !attn.scores<2x8x?x?>) {
+  // expected-error @below {{expected its region to end in 'attn.yield' of one 'f32'}}
+  %0 = attn.score_mod %s : !attn.scores<2x8x?x?> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %y = arith.addf %x, %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @region_empty(%s: !attn.scores<2x8x?x?>) {
+  // expected-error @below {{expects a non-empty block}}
+  %0 = attn.score_mod %s : !attn.scores<2x8x?x?> {
+  }
+  return
+}
+
+// -----
+
+func.func @region_vector(%s: !attn.scores<2x8x?x?>) {
+  // expected-error @below {{has a region with 'arith.constant'; it may hold scalar arith and math operations, tensor.extract and tensor.dim}}
+  %0 = attn.score_mod %s : !attn.scores<2x8x?x?> {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-note @below {{the operation}}
+    %y = arith.constant dense<1.0> : vector<4xf32>
+    attn.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @yield_outside(%x: f32) {
+  // expected-error @below {{expects parent op to be one of 'attn.score_mod, attn.mask_mod'}}
+  attn.yield %x : f32
+}

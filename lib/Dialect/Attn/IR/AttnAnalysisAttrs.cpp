@@ -9,7 +9,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace mlir;
 using namespace attnfuse::attn;
@@ -152,7 +154,8 @@ BlockListsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (size_t row = 0; row + 1 < starts.size(); ++row) {
     ArrayRef<int64_t> kept =
         keys.slice(starts[row], starts[row + 1] - starts[row]);
-    bool ascends = std::is_sorted(kept.begin(), kept.end(), std::less_equal<>());
+    bool ascends = std::adjacent_find(kept.begin(), kept.end(),
+                                      std::greater_equal<>()) == kept.end();
     if (!ascends || (!kept.empty() && kept.front() < 0)) {
       return emitError() << "expected the 'keys' of row " << row
                          << " to ascend from at least 0, got [" << kept << "]";
