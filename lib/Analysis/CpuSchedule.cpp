@@ -52,5 +52,16 @@ CpuBlocks attnfuse::chooseCpuBlocks(const CpuVectors &cpu, int64_t width,
         std::max<int64_t>((queries + cpu.lanes - 1) / cpu.lanes, 1);
     vectors = std::min(vectors, needed);
   }
-  return {vectors * cpu.lanes, 64};
+  // Tiles hold whole rows, on the stack of a thread.
+  bool isWide = width + valueWidth > 2048;
+  return {(isWide ? 1 : vectors) * cpu.lanes, isWide ? 16 : 64};
+}
+
+int64_t attnfuse::stackBytes(const CpuBlocks &blocks, int64_t width,
+                             int64_t valueWidth) {
+  // Query, rotated query and its angles, accumulator, scores; key, rotated key
+  // and its angles, value; all held as f32.
+  int64_t perRow = 3 * width + valueWidth + blocks.blockN;
+  int64_t perKey = 3 * width + valueWidth;
+  return 4 * (blocks.blockM * perRow + blocks.blockN * perKey);
 }

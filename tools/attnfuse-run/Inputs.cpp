@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <cctype>
+#include <cmath>
 #include <set>
 
 using namespace mlir;
@@ -130,6 +131,13 @@ llvm::Error InputMaker::bindExtents() {
   for (BlockArgument parameter : function.getArguments()) {
     unsigned place = parameter.getArgNumber();
     Argument &argument = arguments[place];
+    Attribute init = function.getArgAttr(place, "attn.init");
+    Attribute dims = function.getArgAttr(place, "attn.dims");
+    if ((init && !isa<StringAttr>(init)) || (dims && !isa<ArrayAttr>(dims))) {
+      return fail("argument '" + argument.name +
+                  "': attn.init has to be a string, attn.dims an array of "
+                  "strings");
+    }
     auto type = dyn_cast<RankedTensorType>(parameter.getType());
     if (!type) {
       known.insert(argument.name);
@@ -216,6 +224,14 @@ llvm::Error InputMaker::applyInit(StringRef form, HostTensor &tensor,
   auto number = [&](size_t word, double &value) {
     return words.size() > word && !words[word].getAsDouble(value);
   };
+  // Whole numbers that doubles, and the tensor's elements, hold.
+  auto whole = [&](size_t word, double &value) {
+    double limit = tensor.dtype() == DType::I8    ? 128
+                   : tensor.dtype() == DType::I32 ? 0x1p31
+                                                  : 0x1p53;
+    return number(word, value) && std::abs(value) <= limit &&
+           value == std::floor(value);
+  };
   HostTensor flat = HostTensor::wrap(tensor.dtype(), {tensor.numElements()},
                                      {1}, tensor.data(), nullptr);
   auto setAll = [&](auto value) {
@@ -234,22 +250,25 @@ llvm::Error InputMaker::applyInit(StringRef form, HostTensor &tensor,
     setAll([](int64_t) { return 1.0; });
   } else if (kind == "iota" && words.size() == 1) {
     setAll([&](int64_t n) { return double(n % last); });
-  } else if (kind == "value" && words.size() == 2 && number(1, a)) {
+  } else if (kind == "value" && words.size() == 2 &&
+             (isFloat(tensor.dtype()) ? number(1, a) : whole(1, a))) {
     setAll([&](int64_t) { return a; });
-  } else if (kind == "randint" && words.size() == 3 && number(1, a) &&
-             number(2, b) && a < b) {
+  } else if (kind == "randint" && words.size() == 3 && whole(1, a) &&
+             whole(2, b) && a < b) {
     fillRandomInts(tensor, seed, static_cast<int64_t>(a),
                    static_cast<int64_t>(b));
-  } else if (kind == "bernoulli" && words.size() == 2 && number(1, a)) {
+  } else if (kind == "bernoulli" && words.size() == 2 && number(1, a) &&
+             a >= 0 && a <= 1) {
     fillRandomBools(tensor, seed, a);
-  } else if (kind == "documents" && words.size() == 2 && number(1, a) &&
+  } else if (kind == "documents" && words.size() == 2 && whole(1, a) &&
              a >= 1) {
     setAll([&](int64_t n) {
       return double((n % last) / static_cast<int64_t>(a));
     });
   } else {
-    return fail("attn.init = \"" + form +
-                "\" is not known; supported: normal, zeros, ones, iota, value "
+    return fail("attn.init = \"" + form + "\" does not fit " +
+                dtypeName(tensor.dtype()) +
+                "; supported: normal, zeros, ones, iota, value "
                 "X, randint LOW HIGH, bernoulli P, documents LENGTH");
   }
   return llvm::Error::success();

@@ -41,6 +41,11 @@ CpuBlocks chooseCpuBlocks(const CpuVectors &cpu, int64_t width,
                           int64_t valueWidth, int64_t queries,
                           int64_t tableBlock);
 
+/// An upper estimate of the stack that a kernel with these blocks takes, and
+/// what it may take: threads have 8 MiB.
+int64_t stackBytes(const CpuBlocks &blocks, int64_t width, int64_t valueWidth);
+inline constexpr int64_t kStackLimit = 6 << 20;
+
 } // namespace attnfuse
 
 #endif // ATTNFUSE_ANALYSIS_CPUSCHEDULE_H

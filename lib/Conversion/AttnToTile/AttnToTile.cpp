@@ -88,9 +88,30 @@ private:
                                    blockN ? blockN : blocks.blockN);
   }
 
+  /// A tile holds whole rows, on the stack of a CPU's thread.
+  LogicalResult checkWidths(func::FuncOp function) {
+    constexpr int64_t widest = 4096;
+    for (BlockArgument argument : function.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      bool isActivation = llvm::any_of(argument.getUsers(), [](Operation *op) {
+        return isa<attn::RopeOp, attn::ScaledDotProductOp, attn::AggregateOp>(
+            op);
+      });
+      if (type && isActivation && type.getRank() == 4 &&
+          type.getDimSize(3) > widest) {
+        return function.emitError() << "expected widths of at most " << widest
+                                    << ", which tiles can hold, got " << type;
+      }
+    }
+    return success();
+  }
+
   LogicalResult convert(func::FuncOp function) {
     FailureOr<AttentionProgram> program = readProgram(function);
     if (failed(program)) {
+      return failure();
+    }
+    if (failed(checkWidths(function))) {
       return failure();
     }
     Operation *ret = function.getBody().back().getTerminator();
@@ -135,9 +156,24 @@ private:
     for (Type type : function.getResultTypes()) {
       outputs.push_back(cast<RankedTensorType>(type));
     }
-    FailureOr<tile::KernelOp> kernel = buildAttentionKernel(
-        function, (name + "_tile").str(), *program, tensors, outputs,
-        scheduleFor(function, *program), key);
+    tile::ScheduleAttr schedule = scheduleFor(function, *program);
+    int64_t width =
+        cast<RankedTensorType>(program->query.getType()).getDimSize(3);
+    int64_t bytes =
+        stackBytes({schedule.getBlockM(), schedule.getBlockN()}, width,
+                   program->aggregate
+                       ? program->aggregate.getResult().getType().getDimSize(3)
+                       : 0);
+    if (description.kind == ChipDescription::CPU && bytes > kStackLimit) {
+      return function.emitError()
+             << "expected tiles that fit the stack, " << kStackLimit
+             << " bytes; block_m = " << schedule.getBlockM()
+             << " and block_n = " << schedule.getBlockN() << " at width "
+             << width << " need " << bytes << "; use smaller blocks";
+    }
+    FailureOr<tile::KernelOp> kernel =
+        buildAttentionKernel(function, (name + "_tile").str(), *program,
+                             tensors, outputs, schedule, key);
     if (failed(kernel)) {
       return failure();
     }

@@ -67,3 +67,13 @@ TEST(CpuSchedule, TilesDivideTheBlocksOfATable) {
     EXPECT_EQ(chooseCpuBlocks(cpu, 64, 64, -1, 7).blockM, cpu.lanes);
   }
 }
+
+TEST(CpuSchedule, EveryWidthFitsTheStack) {
+  for (int64_t lanes : {4, 8, 16}) {
+    for (int64_t width : {1, 64, 256, 512, 1024, 1025, 4096}) {
+      CpuBlocks blocks = chooseCpuBlocks({lanes, 32}, width, width, -1, 0);
+      EXPECT_LE(stackBytes(blocks, width, width), kStackLimit) << width;
+    }
+  }
+  EXPECT_GT(stackBytes({1024, 1024}, 1024, 1024), kStackLimit);
+}
