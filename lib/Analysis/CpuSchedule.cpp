@@ -5,7 +5,10 @@
 
 #include "AttnFuse/Analysis/CpuSchedule.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
+#include <limits>
 
 using namespace attnfuse;
 
@@ -61,7 +64,15 @@ int64_t attnfuse::stackBytes(const CpuBlocks &blocks, int64_t width,
                              int64_t valueWidth) {
   // Query, rotated query and its angles, accumulator, scores; key, rotated key
   // and its angles, value; all held as f32.
-  int64_t perRow = 3 * width + valueWidth + blocks.blockN;
-  int64_t perKey = 3 * width + valueWidth;
-  return 4 * (blocks.blockM * perRow + blocks.blockN * perKey);
+  // Blocks asked for may be of any size; beyond the largest number is too much
+  // all the same.
+  auto times = [](uint64_t x, uint64_t y) {
+    return llvm::SaturatingMultiply(x, y);
+  };
+  auto plus = [](uint64_t x, uint64_t y) { return llvm::SaturatingAdd(x, y); };
+  uint64_t perKey = 3 * width + valueWidth;
+  uint64_t rows = times(blocks.blockM, plus(perKey, blocks.blockN));
+  uint64_t keys = times(blocks.blockN, perKey);
+  uint64_t bytes = times(4, plus(rows, keys));
+  return std::min<uint64_t>(bytes, std::numeric_limits<int64_t>::max());
 }

@@ -171,6 +171,10 @@ static llvm::Error prepare(PassManager &pm, ModuleOp module,
                                    options.dumpPhases +
                                    "' cannot be made: " + failed.message());
   }
+  if (!llvm::sys::fs::is_directory(options.dumpPhases)) {
+    return llvm::createStringError("--dump-phases: '" + options.dumpPhases +
+                                   "' is not a folder");
+  }
   pm.addInstrumentation(
       std::make_unique<PhaseDumper>(module, options.dumpPhases));
   return llvm::Error::success();

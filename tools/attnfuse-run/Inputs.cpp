@@ -94,8 +94,12 @@ llvm::Error InputMaker::readFiles() {
     Argument argument;
     argument.name = nameInSource(parameter, source);
     auto file = options.inputs.find(argument.name);
+    auto byNumber = options.inputs.find(std::to_string(place));
     if (file == options.inputs.end()) {
-      file = options.inputs.find(std::to_string(place));
+      file = byNumber;
+    } else if (byNumber != options.inputs.end() && byNumber != file) {
+      return fail("--input names two files for argument '" + argument.name +
+                  "': '" + file->second + "' and '" + byNumber->second + "'");
     }
     if (file != options.inputs.end()) {
       used.insert(file->first);

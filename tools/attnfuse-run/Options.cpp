@@ -135,21 +135,32 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
           "'");
     }
     name.consume_front("%");
-    options.inputs[name.str()] = file.str();
+    auto [known, isNew] = options.inputs.try_emplace(name.str(), file.str());
+    if (!isNew) {
+      return llvm::createStringError("--input names two files for argument '" +
+                                     name + "': '" + known->second + "' and '" +
+                                     file + "'");
+    }
   }
   size_t next = 0;
   for (llvm::StringRef output : flags.outputs) {
     auto [name, file] = output.split('=');
     size_t place;
     if (file.empty()) {
-      options.outputs[std::to_string(next++)] = output.str();
+      place = next;
+      file = output;
     } else if (name.getAsInteger(10, place)) {
       return llvm::createStringError("--output takes [NUMBER=]FILE, got '" +
                                      output + "'");
-    } else {
-      options.outputs[name.str()] = file.str();
-      next = place + 1;
     }
+    auto [known, isNew] =
+        options.outputs.try_emplace(std::to_string(place), file.str());
+    if (!isNew) {
+      return llvm::createStringError("--output names two files for result " +
+                                     llvm::Twine(place) + ": '" +
+                                     known->second + "' and '" + file + "'");
+    }
+    next = place + 1;
   }
   for (auto [value, name] :
        {std::pair<int64_t, const char *>(flags.warmup, "--warmup"),
@@ -167,6 +178,11 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
       options.emit != "llvm") {
     return llvm::createStringError("--emit takes 'tile' or 'llvm', got '" +
                                    options.emit + "'");
+  }
+  if (!options.rope.empty() && options.rope != "in_loop" &&
+      options.rope != "once") {
+    return llvm::createStringError("--rope takes 'in_loop' or 'once', got '" +
+                                   options.rope + "'");
   }
   if (flags.threads > 4096) {
     return llvm::createStringError("--threads takes 1 to 4096, got " +

@@ -10,6 +10,7 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
@@ -176,12 +177,39 @@ llvm::Error attnfuse::run::writeJson(StringRef path, const Report &report) {
     llvm::outs() << text;
     return llvm::Error::success();
   }
+  auto fail = [&](std::error_code failed) {
+    return llvm::createStringError("--json: '" + path +
+                                   "' cannot be written: " + failed.message());
+  };
   std::error_code failed;
   llvm::raw_fd_ostream stream(path, failed);
   if (failed) {
-    return llvm::createStringError("--json: '" + path +
-                                   "' cannot be written: " + failed.message());
+    return fail(failed);
   }
   stream << text;
+  stream.close();
+  if (stream.has_error()) {
+    // The stream ends the process if nobody has seen its error.
+    failed = stream.error();
+    stream.clear_error();
+    return fail(failed);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error attnfuse::run::checkJson(StringRef path) {
+  StringRef folder = llvm::sys::path::parent_path(path);
+  if (path.empty() || path == "-") {
+    return llvm::Error::success();
+  }
+  if (!folder.empty() && !llvm::sys::fs::is_directory(folder)) {
+    return llvm::createStringError("--json: '" + path +
+                                   "' cannot be written: there is no folder '" +
+                                   folder + "'");
+  }
+  if (llvm::sys::fs::is_directory(path)) {
+    return llvm::createStringError("--json: '" + path +
+                                   "' cannot be written: it is a directory");
+  }
   return llvm::Error::success();
 }

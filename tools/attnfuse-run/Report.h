@@ -43,6 +43,8 @@ double countFlops(mlir::func::FuncOp function,
 void printReport(llvm::raw_ostream &stream, const Report &report,
                  const Options &options);
 llvm::Error writeJson(llvm::StringRef path, const Report &report);
+/// Whether there is a place for it; used before any work is done.
+llvm::Error checkJson(llvm::StringRef path);
 
 } // namespace attnfuse::run
 

@@ -30,8 +30,10 @@ static llvm::Error checkDevice(const Options &options) {
   if (device.empty() || device == "cpu") {
     return llvm::Error::success();
   }
+  unsigned number;
   if (device.consume_front("cuda") &&
-      (device.empty() || device.starts_with(":"))) {
+      (device.empty() ||
+       (device.consume_front(":") && !device.getAsInteger(10, number)))) {
     return llvm::createStringError(
         "--device=" + options.device +
         ": this build has no GPU target yet; use --device=cpu, or leave the "
@@ -104,6 +106,9 @@ static llvm::Error runProgram(const Options &options) {
     if (llvm::Error error = checkWritable(file)) {
       return error;
     }
+  }
+  if (llvm::Error error = checkJson(options.json)) {
+    return error;
   }
   auto arguments = makeInputs(*function, source, options);
   if (!arguments) {

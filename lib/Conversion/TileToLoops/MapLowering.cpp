@@ -92,6 +92,55 @@ void KernelLowering::lowerMap(tile::MapOp op) {
   });
 }
 
+/// Whether an operation is a division of integers, which traps on a divisor of
+/// 0 and, when signed, on an overflow.
+static bool isIntegerDivision(Operation *op) {
+  return isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+             arith::CeilDivSIOp, arith::DivUIOp, arith::RemUIOp,
+             arith::CeilDivUIOp>(op);
+}
+
+/// A division that is defined for each divisor, as places beyond the tensors'
+/// ends are computed too: by 0 it gives 0, and a quotient that does not fit
+/// wraps.
+static Value emitDivision(OpBuilder &b, Location loc, Operation *op, Value lhs,
+                          Value rhs) {
+  Type type = lhs.getType();
+  auto constant = [&](int64_t value) -> Value {
+    TypedAttr attribute = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+    if (auto vector = dyn_cast<VectorType>(type)) {
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    }
+    return arith::ConstantOp::create(b, loc, attribute);
+  };
+  auto equals = [&](int64_t value) {
+    return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rhs,
+                                         constant(value));
+  };
+  bool isSigned = isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+                      arith::CeilDivSIOp>(op);
+  Value byZero = equals(0), byMinusOne = isSigned ? equals(-1) : Value();
+  Value divisor =
+      b.createOrFold<arith::SelectOp>(loc, byZero, constant(1), rhs);
+  if (isSigned) {
+    divisor =
+        b.createOrFold<arith::SelectOp>(loc, byMinusOne, constant(1), divisor);
+  }
+  OperationState state(loc, op->getName());
+  state.addOperands({lhs, divisor});
+  state.addTypes(type);
+  state.addAttributes(op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  Value result = b.create(state)->getResult(0);
+  if (isSigned) {
+    Value negated = isa<arith::RemSIOp>(op)
+                        ? constant(0)
+                        : b.createOrFold<arith::SubIOp>(loc, constant(0), lhs);
+    result = b.createOrFold<arith::SelectOp>(loc, byMinusOne, negated, result);
+  }
+  return b.createOrFold<arith::SelectOp>(loc, byZero, constant(0), result);
+}
+
 void KernelLowering::emitRegion(Block &body, ValueRange arguments,
                                 int64_t lanes,
                                 SmallVectorImpl<Value> &results) {
@@ -118,6 +167,9 @@ void KernelLowering::emitRegion(Block &body, ValueRange arguments,
                 varies ? gather(read, operands, lanes)
                        : readElement(read.getView().getType(),
                                      views[read.getView()], operands));
+    } else if (!varies && isIntegerDivision(&op)) {
+      local.map(op.getResult(0),
+                emitDivision(b, loc, &op, operands[0], operands[1]));
     } else if (varies) {
       local.map(op.getResult(0), emitVectorOp(&op, operands, lanes));
     } else {
@@ -144,6 +196,9 @@ Value KernelLowering::emitVectorOp(Operation *op, ValueRange operands,
     vectors.push_back(isa<VectorType>(operand.getType())
                           ? operand
                           : broadcast(operand, lanes));
+  }
+  if (isIntegerDivision(op)) {
+    return emitDivision(b, loc, op, vectors[0], vectors[1]);
   }
   if (isa<math::Exp2Op>(op) && op->getResult(0).getType().isF32()) {
     return emitExp2(b, loc, vectors[0]);
