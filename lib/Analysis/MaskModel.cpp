@@ -53,16 +53,6 @@ private:
 };
 } // namespace
 
-static std::optional<int64_t> constantInteger(Value value) {
-  APInt number;
-  if (!value || !value.getType().isIntOrIndex() ||
-      !matchPattern(value, m_ConstantInt(&number)) ||
-      !number.isSignedIntN(64)) {
-    return std::nullopt;
-  }
-  return number.getSExtValue();
-}
-
 static Value offsetOf(Operation *op) {
   if (auto causal = dyn_cast<CausalOp>(op)) {
     return causal.getOffset();

@@ -7,6 +7,7 @@
 
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -24,6 +25,16 @@ using namespace attnfuse::attn;
 /// operations stay readable, so that the order they give is one a reader of
 /// the program can foresee.
 static constexpr size_t kLongestText = 160;
+
+std::optional<int64_t> attnfuse::constantInteger(Value value) {
+  APInt number;
+  if (!value || !value.getType().isIntOrIndex() ||
+      !matchPattern(value, m_ConstantInt(&number)) ||
+      !number.isSignedIntN(64)) {
+    return std::nullopt;
+  }
+  return number.getSExtValue();
+}
 
 bool attnfuse::isMovable(Operation *op) {
   return !op->hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(op);

@@ -9,9 +9,13 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
 #include <string>
 
 namespace attnfuse {
+
+/// The value of an integer constant that 64 bits hold.
+std::optional<int64_t> constantInteger(mlir::Value value);
 
 /// True if the operation may be moved within its block, merged with an equal
 /// one and dropped when unused.

@@ -236,7 +236,7 @@ MaskCode::Classes MaskCode::classifyTable(attn::BlockSparseOp op, Value j0,
                                           Value j1) {
   IndexMath m = context.math();
   Value table = context.get(op.getTable());
-  Value zero = m.index(0), one = m.index(1);
+  Value one = m.index(1);
   int64_t blockQ = op.getBlocks()[0], blockK = op.getBlocks()[1];
   auto first = [&](Value n, int64_t block) { return m.floorDiv(n, block); };
   // Rows [i0, i1) and keys [j0, j1) are never empty where this is asked.
@@ -266,7 +266,6 @@ MaskCode::Classes MaskCode::classifyTable(attn::BlockSparseOp op, Value j0,
             });
         scf::YieldOp::create(b, loc, overKeys.getResults());
       });
-  (void)zero;
   return {overRows.getResult(0), overRows.getResult(1)};
 }
 

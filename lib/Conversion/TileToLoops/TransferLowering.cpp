@@ -157,7 +157,7 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   }
   Rectangle from = locate(b, loc, view, indices, op.getAlong(),
                           {buffer.rows, buffer.columns});
-  Value zero = index(0), one = index(1);
+  Value zero = index(0);
   Type memory = cast<MemRefType>(view.flat.getType()).getElementType();
 
   // The buffer's two dimensions, outer first, as sides of the rectangle.
@@ -267,7 +267,6 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   b.setInsertionPointToStart(turn.elseBlock());
   loop(zero, from.valid[outer], 1,
        [&](Value o) { byElement(o, from.valid[inner]); });
-  (void)one;
 }
 
 void KernelLowering::lowerStore(tile::StoreOp op) {

@@ -7,8 +7,6 @@
 
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
 
-#include "llvm/Support/MathExtras.h"
-
 #include <cmath>
 
 using namespace attnfuse::attn;
@@ -70,18 +68,4 @@ RopeAngles attnfuse::attn::computeRopeAngles(RopeOp rope) {
     angles.magnitude = scaling.getAttention();
   }
   return angles;
-}
-
-llvm::SmallVector<double> attnfuse::attn::computeAlibiSlopes(int64_t heads) {
-  auto sequence = [](int64_t count, int64_t index) {
-    return std::exp2(-8.0 * (index + 1) / count);
-  };
-  auto power =
-      static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(heads)));
-  llvm::SmallVector<double> slopes;
-  for (int64_t head = 0; head < heads; ++head) {
-    slopes.push_back(head < power ? sequence(power, head)
-                                  : sequence(2 * power, 2 * (head - power)));
-  }
-  return slopes;
 }

@@ -7,6 +7,8 @@
 
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
 
+#include "AttnFuse/Analysis/StructuralKeys.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -40,16 +42,6 @@ static std::optional<double> constantNumber(Value value) {
     return std::nullopt;
   }
   return number.getValueAsDouble();
-}
-
-static std::optional<int64_t> constantInteger(Value value) {
-  APInt number;
-  if (!value || !value.getType().isIntOrIndex() ||
-      !matchPattern(value, m_ConstantInt(&number)) ||
-      !number.isSignedIntN(64)) {
-    return std::nullopt;
-  }
-  return number.getSExtValue();
 }
 
 /// A value that is a constant times another.
@@ -326,7 +318,7 @@ struct NormalizeRope : OpRewritePattern<RopeOp> {
     }
     // A constant offset is part of the position. With tables it is left alone:
     // their length is checked against the position.
-    std::optional<int64_t> offset = constantInteger(op.getOffset());
+    std::optional<int64_t> offset = attnfuse::constantInteger(op.getOffset());
     int64_t position;
     if (!offset || op.getCos() ||
         llvm::AddOverflow(static_cast<int64_t>(op.getPosition()), *offset,
@@ -362,7 +354,7 @@ struct NormalizePrefix : OpRewritePattern<PrefixOp> {
 
   LogicalResult matchAndRewrite(PrefixOp op,
                                 PatternRewriter &rewriter) const override {
-    std::optional<int64_t> length = constantInteger(op.getLengths());
+    std::optional<int64_t> length = attnfuse::constantInteger(op.getLengths());
     if (!length) {
       return rewriter.notifyMatchFailure(op, "no constant length");
     }

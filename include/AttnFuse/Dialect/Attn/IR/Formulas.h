@@ -22,9 +22,6 @@ struct RopeAngles {
 /// For a rope without tables.
 RopeAngles computeRopeAngles(RopeOp rope);
 
-/// The published ALiBi slope of each of `heads` heads (attn.alibi).
-llvm::SmallVector<double> computeAlibiSlopes(int64_t heads);
-
 } // namespace attnfuse::attn
 
 #endif // ATTNFUSE_DIALECT_ATTN_IR_FORMULAS_H
