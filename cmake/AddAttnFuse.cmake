@@ -22,6 +22,26 @@ if(ATTNFUSE_SANITIZE)
   target_link_options(attnfuse_options INTERFACE -fsanitize=${ATTNFUSE_SANITIZE})
 endif()
 
+# What tools and tests link of LLVM: the shared libraries, or, for binaries that
+# run where there is no LLVM, every archive, of which the linker keeps what is
+# used. The two must never meet in one binary: options would register twice.
+set(ATTNFUSE_LLVM_LIBS MLIR LLVM)
+set(ATTNFUSE_EXECUTION_ENGINE MLIRExecutionEngineShared)
+if(ATTNFUSE_STATIC)
+  file(GLOB mlir_archives ${LLVM_LIBRARY_DIR}/libMLIR*.a)
+  list(FILTER mlir_archives EXCLUDE REGEX "CAPI|Test|Runner|Runtime|runner|LspServer")
+  execute_process(
+    COMMAND ${LLVM_TOOLS_BINARY_DIR}/llvm-config --link-static --libfiles
+            nvptx x86 orcjit passes native perfjitevents
+    OUTPUT_VARIABLE llvm_archives OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(llvm_archives UNIX_COMMAND "${llvm_archives}")
+  set(ATTNFUSE_LLVM_LIBS -Wl,--start-group ${mlir_archives} ${llvm_archives}
+      -Wl,--end-group -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-s
+      z zstd dl pthread m)
+  set(ATTNFUSE_EXECUTION_ENGINE)
+endif()
+
 # add_attnfuse_library(name sources... [DEPENDS targets...] [LINK_LIBS libs...])
 #
 # A static library. What it needs of MLIR comes from the shared libMLIR, which
@@ -38,7 +58,7 @@ function(add_attnfuse_tool name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   add_dependencies(${name} attnfuse_tablegen)
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} attnfuse_options MLIR LLVM)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} attnfuse_options ${ATTNFUSE_LLVM_LIBS})
 endfunction()
 
 # add_attnfuse_unittest(name sources... [LINK_LIBS libs...])
@@ -51,7 +71,7 @@ function(add_attnfuse_unittest name)
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   add_dependencies(${name} attnfuse_tablegen)
   target_link_libraries(${name} PRIVATE
-    ${ARG_LINK_LIBS} attnfuse_options GTest::gmock GTest::gtest GTest::gtest_main MLIR LLVM)
+    ${ARG_LINK_LIBS} attnfuse_options GTest::gmock GTest::gtest GTest::gtest_main ${ATTNFUSE_LLVM_LIBS})
   add_dependencies(AttnFuseUnitTests ${name})
 endfunction()
 

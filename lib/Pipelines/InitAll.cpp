@@ -13,7 +13,9 @@
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,6 +27,7 @@ void attnfuse::registerAllDialects(mlir::DialectRegistry &registry) {
   registry
       .insert<attn::AttnDialect, tile::TileDialect, mlir::arith::ArithDialect,
               mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+              mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect,
               mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
               mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
               mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();

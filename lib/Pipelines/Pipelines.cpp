@@ -9,6 +9,7 @@
 #include "AttnFuse/Dialect/Attn/Transforms/Passes.h"
 #include "AttnFuse/Dialect/Tile/IR/Tile.h"
 #include "AttnFuse/Target/CPU/CpuKernels.h"
+#include "AttnFuse/Target/NVPTX/NVPTX.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -33,6 +34,8 @@ void attnfuse::buildAttnFuseToTile(OpPassManager &pm,
   tiling.chip = options.chip;
   tiling.blockM = options.blockM;
   tiling.blockN = options.blockN;
+  tiling.warps = options.warps;
+  tiling.stages = options.stages;
   pm.addPass(createAttnToTile(tiling));
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
@@ -45,6 +48,15 @@ void attnfuse::buildAttnFuseToCPU(OpPassManager &pm,
   buildLoopsToLLVMPipeline(pm.nest<ModuleOp>());
 }
 
+void attnfuse::buildAttnFuseToPTX(OpPassManager &pm,
+                                  const PipelineOptions &options) {
+  buildAttnFuseToTile(pm, options);
+  ConvertTileToNVVMOptions nvvm;
+  nvvm.chip = options.chip;
+  pm.addPass(createConvertTileToNVVM(nvvm));
+  buildNVVMToLLVMPipeline(pm);
+}
+
 void attnfuse::registerAttnFusePipelines() {
   PassPipelineRegistration<PipelineOptions>("attnfuse-to-tile",
                                             "attn programs to tile programs",
@@ -52,4 +64,8 @@ void attnfuse::registerAttnFusePipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "attnfuse-to-cpu", "attn programs to the LLVM dialect for a CPU",
       buildAttnFuseToCPU);
+  PassPipelineRegistration<PipelineOptions>(
+      "attnfuse-to-ptx",
+      "attn programs to kernels in the LLVM dialect for a GPU",
+      buildAttnFuseToPTX);
 }

@@ -8,6 +8,7 @@
 #include "Scores.h"
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <thread>
 
@@ -110,6 +111,7 @@ llvm::Expected<RowResult> attnfuse::reference::evaluateAggregate(
   auto result = std::make_shared<Array>();
   result->shape = {shape[0], heads, shape[2], width};
   result->data.assign(result->size(), 0);
+  std::vector<double> spreads(options.matrixUnits ? result->size() : 0, 0);
   auto sum = [&](const Row &row, int64_t place, const WeightRow &weights) {
     int64_t valueHead = row.head * valueHeads / heads;
     const double *v = value->data.data() +
@@ -122,10 +124,22 @@ llvm::Expected<RowResult> attnfuse::reference::evaluateAggregate(
         for (int64_t e = 0; e < width; ++e) {
           out[e] += weight * v[j * width + e];
         }
+        for (int64_t e = 0; e < (options.matrixUnits ? width : 0); ++e) {
+          double term = weight * v[j * width + e];
+          spreads[place * width + e] += term * term;
+        }
       }
     }
+    for (int64_t e = 0; e < (options.matrixUnits ? width : 0); ++e) {
+      double &spread = spreads[place * width + e];
+      spread = std::sqrt(spread);
+    }
   };
-  return RowLoop(*program, options, sum).run(result);
+  auto rows = RowLoop(*program, options, sum).run(result);
+  if (rows) {
+    rows->spreads = std::move(spreads);
+  }
+  return rows;
 }
 
 llvm::Expected<RowResult>

@@ -18,6 +18,7 @@ struct RowResult {
   ArrayRefPtr values;
   std::vector<uint8_t> computed;
   std::vector<double> magnitudes;
+  std::vector<double> spreads;
 };
 
 /// The weighted sum of an aggregate, or the log-sum-exp of a softmax. Memory

@@ -60,6 +60,49 @@ static std::pair<double, double> arithmeticError(func::FuncOp function,
           16 * std::sqrt(double(width)) + 2 * std::sqrt(double(keys)) + 64};
 }
 
+namespace {
+/// What matrix units add: half a unit in the last place of the narrowest
+/// storage type, and by how much rotated factors move a score, per unit of it.
+struct MatrixError {
+  double unit = 0, rotation = 0;
+};
+} // namespace
+
+static MatrixError matrixError(func::FuncOp function,
+                               ArrayRef<HostTensor> inputs) {
+  MatrixError error;
+  double largest = 0, longest = 0;
+  for (const HostTensor &tensor : inputs) {
+    if (!isFloat(tensor.dtype()) || tensor.rank() != 4) {
+      continue;
+    }
+    if (tensor.dtype() == DType::BF16 || tensor.dtype() == DType::F16) {
+      error.unit = std::max(error.unit, unitRoundoff(tensor.dtype()) / 2);
+    }
+    int64_t width = std::max<int64_t>(tensor.shape()[3], 1);
+    double norm = 0;
+    int64_t place = 0;
+    for (double value : tensor.toDouble()) {
+      norm = place++ % width ? norm : 0;
+      if (std::isfinite(value) && std::abs(value) < 1e30) {
+        largest = std::max(largest, std::abs(value));
+        norm += value * value;
+        longest = std::max(longest, norm);
+      }
+    }
+  }
+  double scale = 0;
+  bool rotates = false;
+  function->getParentOfType<ModuleOp>().walk([&](Operation *op) {
+    rotates |= isa<attn::RopeOp>(op);
+    if (auto product = dyn_cast<attn::ScaledDotProductOp>(op)) {
+      scale = std::max(scale, std::abs(product.getScaleValue()));
+    }
+  });
+  error.rotation = rotates ? scale * largest * std::sqrt(longest) : 0;
+  return error;
+}
+
 /// Rows per head such that the oracle needs about that many seconds at most.
 static int64_t affordableRows(ArrayRef<HostTensor> inputs, double seconds) {
   double heads = 1, rows = 1, width = 1;
@@ -91,6 +134,10 @@ attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
     return exact.takeError();
   }
   auto [scale, fixed] = arithmeticError(function, inputs);
+  MatrixError matrix;
+  if (options.matrixUnits) {
+    matrix = matrixError(function, inputs);
+  }
   std::vector<Comparison> checks;
   for (auto [place, result] : llvm::enumerate(results)) {
     Comparison check;
@@ -114,6 +161,12 @@ attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
           unit * std::abs(want[n]) + scale * (fixed + 4 * magnitude);
       if (result.dtype() == DType::F16) {
         tolerance += 0x1p-25;
+      }
+      if (!wanted.spreads.empty()) {
+        tolerance += 4 * matrix.unit * (1 + matrix.rotation) *
+                     wanted.spreads[n];
+      } else if (!wanted.magnitudes.empty()) {
+        tolerance += 4 * matrix.unit * matrix.rotation;
       }
       // NaN and infinity where a number is due are beyond every tolerance.
       double share = std::isfinite(error) && std::isfinite(tolerance)

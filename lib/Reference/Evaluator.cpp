@@ -191,7 +191,8 @@ attnfuse::reference::evaluate(func::FuncOp function,
       data[n] = row.values->isInteger ? static_cast<double>(value.i) : value.f;
     }
     results.push_back(
-        {*tensor, std::move(row.computed), std::move(row.magnitudes)});
+        {*tensor, std::move(row.computed), std::move(row.magnitudes),
+         std::move(row.spreads)});
   }
   return results;
 }

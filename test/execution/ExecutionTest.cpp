@@ -12,19 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Programs.h"
+#include "Session.h"
 
-#include "AttnFuse/InitAll.h"
-#include "AttnFuse/Pipelines/Pipelines.h"
 #include "AttnFuse/Reference/Compare.h"
 #include "AttnFuse/Reference/ShapeCheck.h"
 #include "AttnFuse/Support/ElementTypes.h"
-#include "AttnFuse/Target/CPU/CpuProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "llvm/Support/ThreadPool.h"
 
 #include <gtest/gtest.h>
 
@@ -36,46 +30,6 @@ using namespace attnfuse;
 using namespace attnfuse::test;
 
 namespace {
-
-/// A program compiled for this CPU, beside its source for the oracle.
-struct Session {
-  std::unique_ptr<MLIRContext> context;
-  OwningOpRef<ModuleOp> source, lowered;
-  std::unique_ptr<CpuProgram> program;
-  func::FuncOp function, entry;
-
-  explicit Session(const std::string &text, const std::string &rope) {
-    DialectRegistry registry;
-    registerAllDialects(registry);
-    context = std::make_unique<MLIRContext>(registry,
-                                            MLIRContext::Threading::DISABLED);
-    source = parseSourceString<ModuleOp>(text, context.get());
-    if (!source) {
-      return;
-    }
-    lowered = source->clone();
-    PassManager pm(context.get());
-    PipelineOptions options;
-    options.rope = rope;
-    buildAttnFuseToCPU(pm, options);
-    if (failed(pm.run(*lowered))) {
-      return;
-    }
-    auto compiled = CpuProgram::compile(*lowered);
-    if (!compiled) {
-      ADD_FAILURE() << llvm::toString(compiled.takeError());
-      return;
-    }
-    program = std::move(*compiled);
-    function = source->lookupSymbol<func::FuncOp>("main");
-    entry = lowered->lookupSymbol<func::FuncOp>("main");
-  }
-};
-
-llvm::DefaultThreadPool &pool() {
-  static llvm::DefaultThreadPool threads(llvm::hardware_concurrency(2));
-  return threads;
-}
 
 /// Fills an argument by the rule of Programs.cpp.
 void fillArgument(HostTensor &tensor, const std::string &rule, uint64_t seed) {
@@ -144,7 +98,7 @@ std::vector<HostTensor> makeArguments(const Session &session,
                                       const Program &program, int64_t queries,
                                       int64_t keys) {
   std::vector<HostTensor> arguments;
-  func::FuncOp function = session.function;
+  func::FuncOp function = session.function();
   for (BlockArgument parameter : function.getArguments()) {
     unsigned place = parameter.getArgNumber();
     static const char *const names[] = {"q", "k", "v"};
@@ -164,22 +118,23 @@ void check(Session &session, const Program &program, int64_t queries,
                ", Nk = " + std::to_string(keys));
   std::vector<HostTensor> arguments =
       makeArguments(session, program, queries, keys);
-  if (llvm::Error error = reference::checkInputs(session.function, arguments)) {
+  if (llvm::Error error = reference::checkInputs(session.function(), arguments)) {
     FAIL() << llvm::toString(std::move(error));
   }
   auto results =
-      session.program->run(session.entry, arguments, pool(), /*poison=*/true);
+      session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(results))
       << llvm::toString(results.takeError());
   auto again =
-      session.program->run(session.entry, arguments, pool(), /*poison=*/true);
+      session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(again)) << llvm::toString(again.takeError());
   for (auto [one, two] : llvm::zip(*results, *again)) {
     EXPECT_EQ(std::memcmp(one.data(), two.data(), one.sizeInBytes()), 0)
         << "two runs differ";
   }
   auto comparisons =
-      reference::compare(session.function, arguments, *results, {}, 0.3);
+      reference::compare(session.function(), arguments, *results,
+                         Session::oracle(), 0.3);
   ASSERT_TRUE(static_cast<bool>(comparisons))
       << llvm::toString(comparisons.takeError());
   for (const reference::Comparison &comparison : *comparisons) {
@@ -197,7 +152,7 @@ void checkProgram(const ProgramSpec &spec, const Lengths &lengths,
   SCOPED_TRACE(spec.name());
   Program program = makeProgram(spec);
   Session session(program.text, rope);
-  ASSERT_TRUE(session.program != nullptr) << program.text;
+  ASSERT_TRUE(session.ready()) << program.text;
   for (auto [queries, keys] : lengths) {
     check(session, program, queries, keys);
   }
@@ -405,7 +360,7 @@ TEST(Rotation, OneQueryAtItsPositionEqualsItsRowOfAFullRun) {
            "\n  return %o : " + q + "\n}\n";
   };
   Session full(text(512, "0"), ""), step(text(1, "511"), "");
-  ASSERT_TRUE(full.program != nullptr && step.program != nullptr);
+  ASSERT_TRUE(full.ready() && step.ready());
   std::vector<HostTensor> arguments;
   for (uint64_t seed : {1, 2, 3}) {
     arguments.push_back(
@@ -413,13 +368,13 @@ TEST(Rotation, OneQueryAtItsPositionEqualsItsRowOfAFullRun) {
     fillRandomNormal(arguments.back(), seed);
   }
   HostTensor whole =
-      llvm::cantFail(full.program->run(full.entry, arguments, pool(), true))[0];
+      llvm::cantFail(full.run(arguments))[0];
   HostTensor last = HostTensor::wrap(
       DType::F32, {1, 2, 1, 64}, {2 * 512 * 64, 512 * 64, 64, 1},
       static_cast<float *>(arguments[0].data()) + 511 * 64, nullptr);
   arguments[0] = last;
   HostTensor alone =
-      llvm::cantFail(step.program->run(step.entry, arguments, pool(), true))[0];
+      llvm::cantFail(step.run(arguments))[0];
   for (int64_t head = 0; head < 2; ++head) {
     for (int64_t d = 0; d < 64; ++d) {
       EXPECT_NEAR(alone.at({0, head, 0, d}), whole.at({0, head, 511, d}), 1e-6);
@@ -447,12 +402,11 @@ TEST(Lengths, EmptyExtents) {
     spec.pieces = {"causal", normaliser};
     Program program = makeProgram(spec);
     Session session(program.text, "");
-    ASSERT_TRUE(session.program != nullptr);
+    ASSERT_TRUE(session.ready());
     for (auto [queries, keys] : Lengths{{5, 0}, {0, 5}, {0, 0}}) {
       std::vector<HostTensor> arguments =
           makeArguments(session, program, queries, keys);
-      auto results = session.program->run(session.entry, arguments, pool(),
-                                          /*poison=*/true);
+      auto results = session.run(arguments);
       ASSERT_TRUE(static_cast<bool>(results));
       for (double value : (*results)[0].toDouble()) {
         EXPECT_EQ(value, 0);
@@ -480,7 +434,7 @@ TEST(Unread, NaNInRemovedKeysAndValues) {
       spec.batch = 1;
       Program program = makeProgram(spec);
       Session session(program.text, "");
-      ASSERT_TRUE(session.program != nullptr);
+      ASSERT_TRUE(session.ready());
       std::vector<HostTensor> arguments =
           makeArguments(session, program, 150, 150);
       // Keys and values of some rows are not numbers: rows that read them are
@@ -497,10 +451,9 @@ TEST(Unread, NaNInRemovedKeysAndValues) {
           arguments[3].set({0, row}, 0);
         }
       }
-      auto results = session.program->run(session.entry, arguments, pool(),
-                                          /*poison=*/true);
+      auto results = session.run(arguments);
       ASSERT_TRUE(static_cast<bool>(results));
-      auto exact = reference::evaluate(session.function, arguments);
+      auto exact = reference::evaluate(session.function(), arguments);
       ASSERT_TRUE(static_cast<bool>(exact));
       std::vector<double> got = (*results)[0].toDouble();
       std::vector<double> want = (*exact)[0].values.toDouble();
@@ -526,9 +479,9 @@ TEST(Strides, ViewsEqualCopies) {
   spec.pieces = {"bias", "causal"};
   Program program = makeProgram(spec);
   Session session(program.text, "");
-  ASSERT_TRUE(session.program != nullptr);
+  ASSERT_TRUE(session.ready());
   std::vector<HostTensor> arguments = makeArguments(session, program, 77, 77);
-  auto plain = session.program->run(session.entry, arguments, pool());
+  auto plain = session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(plain));
   HostTensor expected = llvm::cantFail((*plain)[0].convertTo(DType::F32));
   // Each argument in turn: wider rows than are used, a transposed order, and a
@@ -569,7 +522,7 @@ TEST(Strides, ViewsEqualCopies) {
       }
       std::vector<HostTensor> changed = arguments;
       changed[place] = view;
-      auto results = session.program->run(session.entry, changed, pool(), true);
+      auto results = session.run(changed);
       ASSERT_TRUE(static_cast<bool>(results));
       EXPECT_EQ(std::memcmp((*results)[0].data(), expected.data(),
                             expected.sizeInBytes()),

@@ -9,8 +9,12 @@
 #include "AttnFuse/Dialect/Attn/Transforms/Passes.h"
 #include "AttnFuse/Dialect/Tile/IR/Tile.h"
 #include "AttnFuse/InitAll.h"
+#include "AttnFuse/Pipelines/Explain.h"
 #include "AttnFuse/Pipelines/Pipelines.h"
+#include "AttnFuse/Target/NVPTX/NVPTX.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -94,56 +98,6 @@ private:
   unsigned count = 0;
 };
 
-std::string toText(Attribute attribute) {
-  std::string text;
-  llvm::raw_string_ostream(text) << attribute;
-  return text;
-}
-
-/// Reads the decisions off the module as attn-to-tile finds and leaves it.
-class Explainer : public PassInstrumentation {
-public:
-  Explainer(ModuleOp module, std::vector<std::string> &lines)
-      : module(module), lines(lines) {}
-
-  void runBeforePass(Pass *pass, Operation *) override {
-    if (pass->getArgument() != "attn-to-tile") {
-      return;
-    }
-    module.walk([&](func::FuncOp function) {
-      if (!function->hasAttr(attn::kKernelAttrName)) {
-        return;
-      }
-      lines.push_back("kernel " + function.getSymName().str());
-      function.walk([&](Operation *op) {
-        if (Attribute tiles = op->getDiscardableAttr(attn::kTilesAttrName)) {
-          lines.push_back("  mask: " + toText(tiles));
-        }
-        if (Attribute place =
-                op->getDiscardableAttr(attn::kPlacementAttrName)) {
-          lines.push_back("  rotation: " + toText(place));
-        }
-      });
-    });
-  }
-
-  void runAfterPass(Pass *pass, Operation *) override {
-    if (pass->getArgument() != "attn-to-tile") {
-      return;
-    }
-    module.walk([&](tile::KernelOp kernel) {
-      std::string line = "tile kernel " + kernel.getSymName().str();
-      if (kernel.getScheduleAttr()) {
-        line += ": " + toText(kernel.getScheduleAttr());
-      }
-      lines.push_back(line);
-    });
-  }
-
-private:
-  ModuleOp module;
-  std::vector<std::string> &lines;
-};
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -154,6 +108,9 @@ static PipelineOptions *pipelineOptions(const Options &options,
                                         int64_t typicalLength,
                                         PipelineOptions &pipeline) {
   pipeline.rope = options.rope;
+  pipeline.chip = options.chip.empty() ? "cpu" : options.chip;
+  pipeline.warps = options.warps;
+  pipeline.stages = options.stages;
   pipeline.blockM = options.blockM;
   pipeline.blockN = options.blockN;
   pipeline.length = typicalLength;
@@ -195,7 +152,7 @@ llvm::Expected<Compiled> attnfuse::run::compileForCPU(ModuleOp source,
     return std::move(error);
   }
   pm.addInstrumentation(
-      std::make_unique<Explainer>(*compiled.module, compiled.explanation));
+      makeExplainer(*compiled.module, compiled.explanation));
   PipelineOptions pipeline;
   buildAttnFuseToCPU(pm, *pipelineOptions(options, typicalLength, pipeline));
   if (failed(pm.run(*compiled.module))) {
@@ -212,16 +169,73 @@ llvm::Expected<Compiled> attnfuse::run::compileForCPU(ModuleOp source,
   return compiled;
 }
 
+llvm::Expected<GpuProgram> attnfuse::run::compileForGpuChip(
+    ModuleOp source, func::FuncOp function, const Options &options,
+    StringRef chip, int64_t typicalLength, ArrayRef<std::string> names) {
+  PipelineOptions pipeline;
+  pipelineOptions(options, typicalLength, pipeline);
+  pipeline.chip = chip.str();
+  return compileForGpu(source, function, pipeline, names,
+                       [&](PassManager &pm, ModuleOp module) {
+                         return prepare(pm, module, options);
+                       });
+}
+
+static bool isGpu(StringRef chip) { return chip.starts_with("sm_"); }
+
+/// Prints what --emit asks for of a program for a GPU.
+static llvm::Error emitGpuForm(ModuleOp source, const Options &options,
+                               const PipelineOptions &pipeline) {
+  auto function = findEntry(source, options);
+  if (!function) {
+    return function.takeError();
+  }
+  auto program = compileForGpuChip(source, *function, options, pipeline.chip,
+                                   pipeline.length, {});
+  if (!program) {
+    return program.takeError();
+  }
+  if (options.emit == "ptx") {
+    llvm::outs() << program->ptx;
+    return llvm::Error::success();
+  }
+  if (options.emit == "manifest") {
+    llvm::outs() << program->manifest << "\n";
+    return llvm::Error::success();
+  }
+  std::string log;
+  auto cubin = assemblePTX(program->ptx, pipeline.chip, log);
+  if (!cubin) {
+    return cubin.takeError();
+  }
+  llvm::errs() << log;
+  llvm::outs() << *cubin;
+  return llvm::Error::success();
+}
+
 llvm::Error attnfuse::run::emitForm(ModuleOp source, const Options &options) {
+  PipelineOptions pipeline;
+  pipelineOptions(options, 4096, pipeline);
+  bool gpuForm = options.emit == "ptx" || options.emit == "cubin" ||
+                 options.emit == "manifest";
+  if (gpuForm && !isGpu(pipeline.chip)) {
+    return llvm::createStringError(
+        "--emit=" + options.emit + " needs --chip, a GPU (sm_80 ... sm_120, "
+        "sm_90a), got '" + pipeline.chip + "'");
+  }
+  if (gpuForm) {
+    return emitGpuForm(source, options, pipeline);
+  }
   OwningOpRef<ModuleOp> module = source.clone();
   PassManager pm(source.getContext());
   if (llvm::Error error = prepare(pm, *module, options)) {
     return error;
   }
-  PipelineOptions pipeline;
-  pipelineOptions(options, 4096, pipeline);
+  bool gpu = isGpu(pipeline.chip);
   if (options.emit == "tile") {
     buildAttnFuseToTile(pm, pipeline);
+  } else if (gpu) {
+    buildAttnFuseToPTX(pm, pipeline);
   } else {
     buildAttnFuseToCPU(pm, pipeline);
   }
@@ -232,10 +246,17 @@ llvm::Error attnfuse::run::emitForm(ModuleOp source, const Options &options) {
     module->print(llvm::outs());
     return llvm::Error::success();
   }
+  llvm::LLVMContext context;
+  for (auto kernels : module->getOps<gpu::GPUModuleOp>()) {
+    auto code = translateKernels(kernels, pipeline.chip, context);
+    if (!code) {
+      return code.takeError();
+    }
+    (*code)->print(llvm::outs(), nullptr);
+  }
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());
   for (auto kernels : module->getOps<ModuleOp>()) {
-    llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> code =
         translateModuleToLLVMIR(kernels, context);
     if (!code) {

@@ -8,6 +8,7 @@
 
 #include "Options.h"
 
+#include "AttnFuse/Pipelines/GpuCompiler.h"
 #include "AttnFuse/Target/CPU/CpuProgram.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,6 +33,12 @@ llvm::Expected<mlir::func::FuncOp> findEntry(mlir::ModuleOp module,
 llvm::Expected<Compiled> compileForCPU(mlir::ModuleOp source,
                                        const Options &options,
                                        int64_t typicalLength);
+
+/// Compiles a copy of `source` for a chip; argument names go into messages.
+llvm::Expected<GpuProgram>
+compileForGpuChip(mlir::ModuleOp source, mlir::func::FuncOp function,
+                  const Options &options, llvm::StringRef chip,
+                  int64_t typicalLength, llvm::ArrayRef<std::string> names);
 
 /// Prints the program in the form of --emit.
 llvm::Error emitForm(mlir::ModuleOp source, const Options &options);

@@ -60,6 +60,10 @@ struct Flags {
   cl::opt<bool> bench{"bench",
                       cl::desc("Time the program: warm-up, then repetitions"),
                       cl::cat(category)};
+  cl::opt<bool> flush{
+      "flush-l2",
+      cl::desc("Put other data into a GPU's L2 cache before each timed run"),
+      cl::cat(category)};
   cl::opt<int64_t> warmup{"warmup", cl::desc("Runs before timing"), cl::init(3),
                           cl::cat(category)};
   cl::opt<int64_t> repetitions{
@@ -69,7 +73,9 @@ struct Flags {
                         cl::desc("Say what was chosen for each kernel and why"),
                         cl::cat(category)};
   cl::opt<std::string> emit{
-      "emit", cl::desc("Print the program in a form and stop: tile or llvm"),
+      "emit",
+      cl::desc("Print the program in a form and stop: tile, llvm, ptx, cubin "
+               "or manifest"),
       cl::value_desc("form"), cl::cat(category)};
   cl::opt<std::string> dumpPhases{
       "dump-phases", cl::desc("Write the program after each pass to a folder"),
@@ -82,6 +88,18 @@ struct Flags {
       cl::desc("Place of key rotations: in_loop or once (default: "
                "by predicted cost)"),
       cl::value_desc("place"), cl::cat(category)};
+  cl::opt<std::string> chip{
+      "chip",
+      cl::desc("Chip to emit code for: sm_80 ... sm_120, sm_90a, cpu "
+               "(default: the device's)"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<int64_t> warps{
+      "warps", cl::desc("Warps per query tile on a GPU (default: the chip's)"),
+      cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> stages{
+      "stages",
+      cl::desc("Slots of the rings of keys and values (default: the chip's)"),
+      cl::init(0), cl::cat(category)};
   cl::opt<int64_t> blockM{"block-m",
                           cl::desc("Query rows per tile (default: the chip's)"),
                           cl::init(0), cl::cat(category)};
@@ -108,6 +126,7 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
   options.check = flags.check;
   options.checkRows = flags.checkRows;
   options.bench = flags.bench;
+  options.flush = flags.flush;
   options.warmup = flags.warmup;
   options.repetitions = flags.repetitions;
   options.explain = flags.explain;
@@ -115,6 +134,9 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
   options.dumpPhases = flags.dumpPhases;
   options.json = flags.json;
   options.rope = flags.rope;
+  options.chip = flags.chip;
+  options.warps = flags.warps;
+  options.stages = flags.stages;
   options.blockM = flags.blockM;
   options.blockN = flags.blockN;
   for (llvm::StringRef set : flags.sets) {
@@ -166,6 +188,8 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
        {std::pair<int64_t, const char *>(flags.warmup, "--warmup"),
         std::pair<int64_t, const char *>(flags.repetitions, "--repetitions"),
         std::pair<int64_t, const char *>(flags.checkRows, "--check-rows"),
+        std::pair<int64_t, const char *>(flags.warps, "--warps"),
+        std::pair<int64_t, const char *>(flags.stages, "--stages"),
         std::pair<int64_t, const char *>(flags.blockM, "--block-m"),
         std::pair<int64_t, const char *>(flags.blockN, "--block-n")}) {
     if (value < 0) {
@@ -174,9 +198,11 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
                                      llvm::Twine(value));
     }
   }
-  if (!options.emit.empty() && options.emit != "tile" &&
-      options.emit != "llvm") {
-    return llvm::createStringError("--emit takes 'tile' or 'llvm', got '" +
+  static constexpr llvm::StringLiteral forms[] = {"", "tile", "llvm", "ptx",
+                                                  "cubin", "manifest"};
+  if (!llvm::is_contained(forms, options.emit)) {
+    return llvm::createStringError("--emit takes 'tile', 'llvm', 'ptx', "
+                                   "'cubin' or 'manifest', got '" +
                                    options.emit + "'");
   }
   if (!options.rope.empty() && options.rope != "in_loop" &&

@@ -29,15 +29,15 @@ struct Options {
 
   bool check = false;
   int64_t checkRows = 0;
-  bool bench = false;
+  bool bench = false, flush = false;
   int64_t warmup = 0, repetitions = 0;
   bool explain = false;
   std::string emit;
   std::string dumpPhases;
   std::string json;
   /// Passed on to the pipeline: chip, block-m, block-n, rope.
-  std::string rope;
-  int64_t blockM = 0, blockN = 0;
+  std::string rope, chip;
+  int64_t blockM = 0, blockN = 0, warps = 0, stages = 0;
 };
 
 /// Reads the command line; an error says which flag is wrong and what it takes.

@@ -87,7 +87,11 @@ void attnfuse::run::printReport(llvm::raw_ostream &os, const Report &report,
   }
   os << "compile: " << ms(report.passSeconds + report.codeSeconds)
      << " (passes " << ms(report.passSeconds) << ", machine code "
-     << ms(report.codeSeconds) << ")\n";
+     << ms(report.codeSeconds) << ")";
+  if (report.loadSeconds > 0) {
+    os << ", load " << ms(report.loadSeconds);
+  }
+  os << "\n";
   if (options.explain) {
     for (const std::string &line : report.explanation) {
       os << "explain: " << line << "\n";
@@ -106,6 +110,9 @@ void attnfuse::run::printReport(llvm::raw_ostream &os, const Report &report,
     if (report.flops > 0) {
       os << "; " << llvm::format("%.1f", report.flops / timing.median() * 1e-9)
          << " GFLOP/s counting every pair";
+      if (!report.roofline.empty()) {
+        os << ", " << report.roofline;
+      }
     }
     os << "\n";
   } else {

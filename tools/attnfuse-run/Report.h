@@ -24,6 +24,10 @@ struct Report {
   std::vector<Argument> arguments;
   std::vector<HostTensor> results;
   double passSeconds = 0, codeSeconds = 0, firstRunSeconds = 0;
+  /// GPUs: what the driver takes to load the code.
+  double loadSeconds = 0;
+  /// The share of a limit that was reached, in words.
+  std::string roofline;
   std::vector<std::string> explanation;
   std::vector<reference::Comparison> checks;
   std::optional<Timing> timing;

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "GpuRun.h"
 #include "Inputs.h"
 #include "Options.h"
 #include "Report.h"
@@ -23,25 +24,6 @@
 using namespace mlir;
 using namespace attnfuse;
 using namespace attnfuse::run;
-
-/// The device to run on, or why there is none.
-static llvm::Error checkDevice(const Options &options) {
-  StringRef device = options.device;
-  if (device.empty() || device == "cpu") {
-    return llvm::Error::success();
-  }
-  unsigned number;
-  if (device.consume_front("cuda") &&
-      (device.empty() ||
-       (device.consume_front(":") && !device.getAsInteger(10, number)))) {
-    return llvm::createStringError(
-        "--device=" + options.device +
-        ": this build has no GPU target yet; use --device=cpu, or leave the "
-        "flag out");
-  }
-  return llvm::createStringError("--device=" + options.device +
-                                 ": expected cpu or cuda[:n]");
-}
 
 static int64_t longestOf(ArrayRef<Argument> arguments) {
   int64_t longest = 1;
@@ -63,9 +45,50 @@ static llvm::Error writeOutputs(const Options &options,
   return llvm::Error::success();
 }
 
+/// Compiles, runs and times the program on this CPU; fills in the report.
+static llvm::Error runOnCpu(ModuleOp module, func::FuncOp function,
+                            ArrayRef<HostTensor> inputs,
+                            const Options &options, int64_t typicalLength,
+                            Report &report) {
+  auto compiled = compileForCPU(module, options, typicalLength);
+  if (!compiled) {
+    return compiled.takeError();
+  }
+  report.passSeconds = compiled->passSeconds;
+  report.codeSeconds = compiled->codeSeconds;
+  report.explanation = compiled->explanation;
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
+  auto entry =
+      compiled->module->lookupSymbol<func::FuncOp>(function.getSymName());
+
+  // The first run is the one that is checked: its outputs were poisoned.
+  double start = seconds();
+  auto results = compiled->program->run(entry, inputs, pool, /*poison=*/true);
+  if (!results) {
+    return results.takeError();
+  }
+  report.firstRunSeconds = seconds() - start;
+  report.results = *results;
+  if (options.check || options.bench) {
+    // Outputs of the runs below go to memory of their own.
+    auto timing =
+        timeRuns(options, report.firstRunSeconds, [&]() -> llvm::Error {
+          auto again = compiled->program->run(entry, inputs, pool);
+          return again ? llvm::Error::success() : again.takeError();
+        });
+    if (!timing) {
+      return timing.takeError();
+    }
+    report.timing = *timing;
+    report.kernelTimes = compiled->program->kernelTimes();
+  }
+  return llvm::Error::success();
+}
+
 static llvm::Error runProgram(const Options &options) {
-  if (llvm::Error error = checkDevice(options)) {
-    return error;
+  auto gpu = selectGpu(options);
+  if (!gpu) {
+    return gpu.takeError();
   }
   std::string message;
   auto file = openInputFile(options.program, &message);
@@ -123,50 +146,28 @@ static llvm::Error runProgram(const Options &options) {
     return error;
   }
 
-  auto compiled = compileForCPU(*module, options, longestOf(*arguments));
-  if (!compiled) {
-    return compiled.takeError();
+  llvm::Error ran =
+      *gpu ? runOnGpu(**gpu, *module, *function, inputs, options,
+                      longestOf(*arguments), report)
+           : runOnCpu(*module, *function, inputs, options,
+                      longestOf(*arguments), report);
+  if (ran) {
+    return ran;
   }
-  report.passSeconds = compiled->passSeconds;
-  report.codeSeconds = compiled->codeSeconds;
-  report.explanation = compiled->explanation;
-  llvm::DefaultThreadPool pool(llvm::hardware_concurrency(options.threads));
-  auto entry =
-      compiled->module->lookupSymbol<func::FuncOp>(function->getSymName());
-
-  // The first run is the one that is checked: its outputs were poisoned.
-  double start = seconds();
-  auto results = compiled->program->run(entry, inputs, pool, /*poison=*/true);
-  if (!results) {
-    return results.takeError();
-  }
-  report.firstRunSeconds = seconds() - start;
-  report.results = *results;
-  if (llvm::Error error = writeOutputs(options, *results)) {
+  if (llvm::Error error = writeOutputs(options, report.results)) {
     return error;
   }
   if (options.check) {
     reference::Options oracle;
     oracle.threads = options.threads;
     oracle.maxRowsPerHead = options.checkRows;
-    auto checks = reference::compare(*function, inputs, *results, oracle);
+    oracle.matrixUnits = gpu->has_value();
+    auto checks =
+        reference::compare(*function, inputs, report.results, oracle);
     if (!checks) {
       return checks.takeError();
     }
     report.checks = *checks;
-  }
-  if (options.check || options.bench) {
-    // Outputs of the runs below go to memory of their own.
-    auto timing =
-        timeRuns(options, report.firstRunSeconds, [&]() -> llvm::Error {
-          auto again = compiled->program->run(entry, inputs, pool);
-          return again ? llvm::Error::success() : again.takeError();
-        });
-    if (!timing) {
-      return timing.takeError();
-    }
-    report.timing = *timing;
-    report.kernelTimes = compiled->program->kernelTimes();
   }
   report.flops = countFlops(*function, inputs);
 

@@ -22,7 +22,9 @@ def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   let options = [
     Option<"chip", "chip", "std::string", "\"cpu\"", "Chip whose table gives the schedule">,
     Option<"blockM", "block-m", "int64_t", "0", "Query rows per tile; 0: from the chip's table">,
-    Option<"blockN", "block-n", "int64_t", "0", "Key rows per tile; 0: from the chip's table">
+    Option<"blockN", "block-n", "int64_t", "0", "Key rows per tile; 0: from the chip's table">,
+    Option<"warps", "warps", "int64_t", "0", "Warps that share a query tile on a GPU; 0: from the chip's table">,
+    Option<"stages", "stages", "int64_t", "0", "Slots of the rings of keys and values on a GPU; 0: from the chip's table">
   ];
   let dependentDialects = ["::attnfuse::tile::TileDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
@@ -45,6 +47,23 @@ def ConvertTileToLoops : Pass<"convert-tile-to-loops", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
+}
+
+def ConvertTileToNVVM : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "lower scheduled tile kernels to the nvvm and llvm dialects";
+  let description = [{
+    Each `tile.kernel` becomes an `llvm.func` in a `gpu.module`: what one
+    thread does. Parameters are, per view, its address and for each dimension
+    its extent and stride (i64); per scalar its value. The grid has one
+    dimension, the product of the kernel's. Control flow stays `scf`, scalar
+    code `arith` and `math`.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_80\"", "Chip whose limits hold">
+  ];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // ATTNFUSE_CONVERSION_PASSES

@@ -25,6 +25,14 @@ struct PipelineOptions : public mlir::PassPipelineOptions<PipelineOptions> {
   Option<int64_t> blockN{*this, "block-n",
                          llvm::cl::desc("Key rows per tile; 0: the chip's"),
                          llvm::cl::init(0)};
+  Option<int64_t> warps{
+      *this, "warps",
+      llvm::cl::desc("Warps per query tile on a GPU; 0: the chip's"),
+      llvm::cl::init(0)};
+  Option<int64_t> stages{
+      *this, "stages",
+      llvm::cl::desc("Slots of the rings of keys and values; 0: the chip's"),
+      llvm::cl::init(0)};
   Option<std::string> rope{
       *this, "rope",
       llvm::cl::desc("Place of key rotations: in_loop or once; empty: by cost"),
@@ -44,7 +52,12 @@ void buildAttnFuseToTile(mlir::OpPassManager &pm,
 void buildAttnFuseToCPU(mlir::OpPassManager &pm,
                         const PipelineOptions &options);
 
-/// Registers `attnfuse-to-tile` and `attnfuse-to-cpu`.
+/// attn to kernels in the LLVM dialect for a GPU, ready for generatePTX: to
+/// tile, then convert-tile-to-nvvm and the lowering of the gpu.module.
+void buildAttnFuseToPTX(mlir::OpPassManager &pm,
+                        const PipelineOptions &options);
+
+/// Registers `attnfuse-to-tile`, `attnfuse-to-cpu` and `attnfuse-to-ptx`.
 void registerAttnFusePipelines();
 
 } // namespace attnfuse

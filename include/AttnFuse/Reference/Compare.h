@@ -40,6 +40,18 @@ struct Comparison {
 /// normalised (relu attention without `mean`). A log-sum-exp is compared in the
 /// same way.
 ///
+/// With `options.matrixUnits` the tolerance of an aggregate grows by
+///
+///   4 t (1 + R) sqrt(sum of (weight value)^2)
+///
+/// t is half a unit in the last place of the narrowest storage type among the
+/// inputs (0 for f32, whose products are made of three). Weights are rounded to
+/// it, independently of one another: their errors add up to t times the root,
+/// and 4 of these cover the largest of millions of elements. A rotated query
+/// or key is rounded too and moves a score by t R at most, R = scale x largest
+/// element x longest row among the inputs (0 without rotations); a log-sum-exp
+/// moves by as much.
+///
 /// With `options.maxRowsPerHead` 0, as many rows per head are compared as about
 /// `seconds` of the oracle's time allow.
 llvm::Expected<std::vector<Comparison>>

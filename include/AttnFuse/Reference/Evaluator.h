@@ -31,6 +31,10 @@ struct Options {
   int64_t maxRowsPerHead = 0;
   /// 0: one per core.
   unsigned threads = 0;
+  /// The results to compare with come from matrix units, whose factors are in
+  /// the storage type: weights, and queries and keys that have been rotated,
+  /// are rounded to it. `Result::spreads` is filled in, and tolerances grow.
+  bool matrixUnits = false;
 };
 
 struct Result {
@@ -42,6 +46,10 @@ struct Result {
   /// (above 1e-7); empty for results that are not an attention's. The f32
   /// error of a weight grows with it.
   std::vector<double> magnitudes;
+  /// Per element of an aggregate, with `Options::matrixUnits`, the root of the
+  /// sum of (weight x value)^2: what independent relative errors of the weights
+  /// add up to, per unit of theirs.
+  std::vector<double> spreads;
 };
 
 /// One input per argument; a scalar is a tensor of rank 0. The inputs fit the

@@ -25,7 +25,18 @@ tile::KernelOp buildRotationKernel(mlir::func::FuncOp source,
                                    llvm::StringRef name,
                                    llvm::ArrayRef<attn::RopeOp> ropes,
                                    mlir::Value tensor, mlir::ValueRange inputs,
-                                   mlir::RankedTensorType output, int64_t rows);
+                                   mlir::RankedTensorType output, int64_t rows,
+                                   tile::ScheduleAttr schedule);
+
+/// Bodies of scheduled kernels for GPUs, in kernels made by the functions
+/// above where the schedule has warps.
+mlir::LogicalResult buildGpuAttention(KernelContext &context,
+                                      const AttentionProgram &program,
+                                      tile::ScheduleAttr schedule,
+                                      mlir::Value rotatedKey);
+void buildGpuRotation(KernelContext &context,
+                      llvm::ArrayRef<attn::RopeOp> ropes, mlir::Value tensor,
+                      int64_t rows);
 
 } // namespace attnfuse
 

@@ -7,6 +7,7 @@
 
 #include "AttnFuse/Analysis/Chip.h"
 #include "AttnFuse/Analysis/CpuSchedule.h"
+#include "AttnFuse/Analysis/GpuSchedule.h"
 #include "AttnFuse/Conversion/Passes.h"
 #include "AttnFuse/Dialect/Attn/Transforms/Passes.h"
 
@@ -67,11 +68,79 @@ struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
   }
 
 private:
+  bool isGpu() const { return description.kind == ChipDescription::GPU; }
+
+  /// A schedule for a GPU, from the options or the table; null with an error
+  /// emitted if none fits.
+  tile::ScheduleAttr gpuScheduleFor(func::FuncOp function,
+                                    AttentionProgram program) {
+    auto bytes = [](Value tensor) {
+      return cast<RankedTensorType>(tensor.getType())
+                 .getElementType()
+                 .getIntOrFloatBitWidth() /
+             8;
+    };
+    GpuProblem problem;
+    problem.width =
+        cast<RankedTensorType>(program.query.getType()).getDimSize(3);
+    problem.elementBytes = bytes(program.query);
+    if (program.aggregate) {
+      Value values = program.aggregate.getValue();
+      problem.valueWidth =
+          cast<RankedTensorType>(values.getType()).getDimSize(3);
+      problem.valueBytes = bytes(values);
+      problem.resultBytes = bytes(program.aggregate.getResult());
+    }
+    std::string considered;
+    std::optional<GpuBlocks> blocks = choosePortableBlocks(
+        problem, description.sharedMemory, &considered);
+    if (!blocks && !(blockM && blockN)) {
+      InFlightDiagnostic error = function.emitError();
+      error << "has no schedule that fits " << description.name
+            << " at width " << problem.width << "; tried:";
+      SmallVector<StringRef> lines;
+      StringRef(considered).split(lines, '\n', -1, /*KeepEmpty=*/false);
+      for (StringRef line : lines) {
+        error.attachNote(function.getLoc()) << line;
+      }
+      return {};
+    }
+    GpuBlocks chosen = blocks.value_or(GpuBlocks{64, 64, 4, 1});
+    chosen.blockM = blockM ? blockM.getValue() : chosen.blockM;
+    chosen.blockN = blockN ? blockN.getValue() : chosen.blockN;
+    chosen.warps = warps ? warps.getValue() : chosen.warps;
+    chosen.stages = stages ? stages.getValue() : chosen.stages;
+    int64_t step = problem.valueBytes == 2 ? 16 : 8;
+    if (chosen.blockM % (16 * chosen.warps) || chosen.blockN % step) {
+      function.emitError() << "expected block-m in multiples of 16 for each of "
+                           << chosen.warps << " warps and block-n in multiples "
+                           << "of " << step << ", got " << chosen.blockM
+                           << " and " << chosen.blockN;
+      return {};
+    }
+    int64_t shared = portableSharedBytes(chosen, problem);
+    if (shared > description.sharedMemory) {
+      function.emitError() << "needs " << shared
+                           << " bytes of shared memory with block-m = "
+                           << chosen.blockM << ", block-n = " << chosen.blockN
+                           << " and stages = " << chosen.stages << "; "
+                           << description.name << " has "
+                           << description.sharedMemory << " for a block";
+      return {};
+    }
+    return tile::ScheduleAttr::get(&getContext(), chosen.blockM, chosen.blockN,
+                                   chosen.warps, chosen.stages, 0, 0, 0, false,
+                                   false);
+  }
+
   tile::ScheduleAttr scheduleFor(func::FuncOp function,
                                  AttentionProgram program) {
     if (auto forced =
             function->getAttrOfType<tile::ScheduleAttr>("tile.schedule")) {
       return forced;
+    }
+    if (isGpu()) {
+      return gpuScheduleFor(function, program);
     }
     auto query = cast<RankedTensorType>(program.query.getType());
     int64_t width = query.getDimSize(3);
@@ -132,7 +201,8 @@ private:
       auto type = program->rotation.getResult().getType();
       tile::KernelOp kernel = buildRotationKernel(
           function, (name + "_rotate").str(), program->rotation,
-          program->rotation.getInput(), tensors, type, rotationRows());
+          program->rotation.getInput(), tensors, type, rotationRows(),
+          rotationSchedule());
       Value launched =
           launch(b, loc, kernel, tensors, type, program->rotation.getInput());
       return finish(function, {launched});
@@ -142,10 +212,13 @@ private:
     if (!program->keyRopes.empty() && program->keyPlace() == RopePlace::Once) {
       auto source = cast<RankedTensorType>(key.getType());
       // The CPU computes in f32: a rotated key keeps what rotation gained.
-      auto type = RankedTensorType::get(source.getShape(), b.getF32Type());
+      // Matrix units take the storage type.
+      auto type = isGpu() ? source
+                          : RankedTensorType::get(source.getShape(),
+                                                  b.getF32Type());
       tile::KernelOp kernel = buildRotationKernel(
           function, (name + "_rotate_k").str(), program->keyRopes, key, tensors,
-          type, rotationRows());
+          type, rotationRows(), rotationSchedule());
       Value rotated = launch(b, loc, kernel, tensors, type, key);
       llvm::erase(tensors, key);
       tensors.push_back(rotated);
@@ -157,6 +230,9 @@ private:
       outputs.push_back(cast<RankedTensorType>(type));
     }
     tile::ScheduleAttr schedule = scheduleFor(function, *program);
+    if (!schedule) {
+      return failure();
+    }
     int64_t width =
         cast<RankedTensorType>(program->query.getType()).getDimSize(3);
     int64_t bytes =
@@ -199,6 +275,14 @@ private:
   }
 
   int64_t rotationRows() const { return 64; }
+  tile::ScheduleAttr rotationSchedule() {
+    if (!isGpu()) {
+      return {};
+    }
+    return tile::ScheduleAttr::get(&getContext(), rotationRows(), 8,
+                                   /*warps=*/4, /*stages=*/1, 0, 0, 0, false,
+                                   false);
+  }
 
   /// Returns the launches' results and drops what they stand for.
   LogicalResult finish(func::FuncOp function, ArrayRef<Value> results) {

@@ -92,7 +92,8 @@ Value KernelContext::programId(int64_t dimension) {
 
 tile::TileType KernelContext::tileType(int64_t rows, int64_t columns,
                                        Type element) {
-  return tile::TileType::get(builder.getContext(), {rows, columns}, element);
+  return tile::TileType::get(builder.getContext(), {rows, columns}, element,
+                             layout);
 }
 
 Value KernelContext::splat(Value scalar, int64_t rows, int64_t columns) {
@@ -167,16 +168,43 @@ Value KernelContext::position(Value source, Value batch) {
   return math().toIndex(value);
 }
 
+Value KernelContext::ropeStart(attn::RopeOp rope, Value batch, Value firstRow) {
+  IndexMath m = math();
+  Value start = m.add(firstRow, static_cast<int64_t>(rope.getPosition()));
+  if (rope.getOffset()) {
+    start = m.add(start, position(rope.getOffset(), batch));
+  }
+  return start;
+}
+
+void KernelContext::rotateSlot(ArrayRef<attn::RopeOp> ropes, Value ring,
+                               Value use, Value batch, Value firstRow) {
+  for (attn::RopeOp rope : ropes) {
+    Value start = ropeStart(rope, batch, firstRow);
+    bool interleaved = rope.getStyle() == attn::RopeStyle::Interleaved;
+    int64_t pairs = rope.getRotaryWidth() / 2;
+    Value cos, sin;
+    attn::RopeAngles table;
+    if (rope.getCos()) {
+      cos = get(rope.getCos());
+      sin = get(rope.getSin());
+    } else {
+      table = attn::computeRopeAngles(rope);
+    }
+    tile::RotateSlotOp::create(
+        builder, loc, ring, use, start, cos, sin, pairs, table.frequencies,
+        llvm::APFloat(rope.getCos() ? 1.0 : double(table.magnitude)),
+        interleaved);
+  }
+}
+
 Value KernelContext::rotate(ArrayRef<attn::RopeOp> ropes, Value tile,
                             Value batch, Value firstRow) {
   IndexMath m = math();
   for (attn::RopeOp rope : ropes) {
     auto type = cast<tile::TileType>(tile.getType());
     int64_t pairs = rope.getRotaryWidth() / 2;
-    Value start = m.add(firstRow, static_cast<int64_t>(rope.getPosition()));
-    if (rope.getOffset()) {
-      start = m.add(start, position(rope.getOffset(), batch));
-    }
+    Value start = ropeStart(rope, batch, firstRow);
     Value cos, sin;
     if (rope.getCos()) {
       Value zero = m.index(0);

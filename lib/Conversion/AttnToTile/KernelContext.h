@@ -61,14 +61,24 @@ public:
   mlir::Value rotate(llvm::ArrayRef<attn::RopeOp> ropes, mlir::Value tile,
                      mlir::Value batch, mlir::Value firstRow);
 
+  /// The same in place, in a ring's slot, for a scheduled kernel.
+  void rotateSlot(llvm::ArrayRef<attn::RopeOp> ropes, mlir::Value ring,
+                  mlir::Value use, mlir::Value batch, mlir::Value firstRow);
+
   /// A runtime position (scalar, or one per batch entry) as an index.
   mlir::Value position(mlir::Value source, mlir::Value batch);
 
   mlir::OpBuilder builder;
   mlir::Location loc;
   tile::KernelOp kernel;
+  /// The layout of every tile of a scheduled kernel, else null.
+  mlir::Attribute layout;
 
 private:
+  /// The position of a tile's first row under a rotation.
+  mlir::Value ropeStart(attn::RopeOp rope, mlir::Value batch,
+                        mlir::Value firstRow);
+
   mlir::IRMapping mapping;
   mlir::Block *entry;
   llvm::SmallVector<mlir::Value> outputs;

@@ -93,18 +93,23 @@ void MaskCode::prepareDocument(attn::DocumentOp op, Document &document) {
   Value queryView = context.get(op.getQueryIds());
   document.keyView = op.getKeyIds() ? context.get(op.getKeyIds()) : queryView;
   Type element = cast<tile::ViewType>(queryView.getType()).getElementType();
+  auto idsAlong = [&](bool column) {
+    return context
+        .map({}, column ? rows : 1, column ? 1 : rows, element,
+             [&](IndexMath m, ValueRange args) {
+               Value row = args[column ? 0 : 1];
+               return SmallVector<Value>{
+                   readId(m, queryView, tile.batch, m.add(tile.i0, row))};
+             })
+        .front();
+  };
+  document.queryIds = idsAlong(/*column=*/true);
   // Clamped reads repeat the last id beyond the end, which leaves the least
-  // and the greatest id of the tile as they are.
-  document.queryIds =
-      context
-          .map({}, rows, 1, element,
-               [&](IndexMath m, ValueRange args) {
-                 return SmallVector<Value>{
-                     readId(m, queryView, tile.batch, m.add(tile.i0, args[0]))};
-               })
-          .front();
+  // and the greatest id of the tile as they are. A row of ids is held whole by
+  // every thread that needs its extremes; a column is not.
+  Value ids = context.layout ? idsAlong(/*column=*/false) : document.queryIds;
   auto scalar = [&](tile::ReduceKind kind) -> Value {
-    Value one = context.reduce(kind, document.queryIds, 0);
+    Value one = context.reduce(kind, ids, context.layout ? 1 : 0);
     return tile::ExtractOp::create(context.builder, context.loc, element, one);
   };
   document.low = scalar(tile::ReduceKind::Min);

@@ -21,10 +21,16 @@ def Tile_Dialect : Dialect {
     arithmetic (`arith`), and control flow (`scf`, whose loops may carry
     tiles). `tile.launch` in a host function runs a kernel over its grid.
 
-    In the *unscheduled* state, the one described here, a program says which
-    tiles are loaded, multiplied and stored, and in what order the results
-    depend on one another, but not where a tile lives nor who works on it;
-    nothing in it assumes a CPU or a GPU.
+    In the *unscheduled* state a program says which tiles are loaded,
+    multiplied and stored, and in what order the results depend on one
+    another, but not where a tile lives nor who works on it; nothing in it
+    assumes a CPU or a GPU.
+
+    In the *scheduled* state, that of GPUs, tiles in registers have a fragment
+    layout, operands of products are staged in rings of shared memory, copies
+    and products are started and waited for, and roles share out the warps.
+    What makes a kernel scheduled is a `schedule` with `warps`; the verifier
+    then holds it to the chip's budgets and to the rings' protocol.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let useDefaultTypePrinterParser = 1;
@@ -89,16 +95,95 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
   let cppNamespace = "::attnfuse::tile";
 }
 
+def Tile_Fragment : AttrDef<Tile_Dialect, "Fragment"> {
+  let mnemonic = "fragment";
+  let summary = "which lane of which warp holds which element";
+  let description = [{
+    The layout of the accumulators of `mma.sync` and `wgmma` (PTX ISA, matrix
+    fragments for m16n8): the rows of a tile are shared out in equal,
+    contiguous parts among `warps` warps; within 16 rows and 8 columns lane l
+    holds rows l/4 and l/4 + 8 and columns 2(l%4) and 2(l%4) + 1. A column
+    vector is held by every lane of its row, a row vector by every lane of its
+    column, in every warp.
+
+    Example: `!tile.tile<128x64xf32, #tile.fragment<4>>`
+  }];
+  let parameters = (ins "int64_t":$warps);
+  let assemblyFormat = "`<` $warps `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_Ring : Tile_Type<"Ring", "ring"> {
+  let summary = "staged buffers in shared memory";
+  let description = [{
+    `!tile.ring<SxMxNxT, swizzle>`: S slots of M rows and N columns. Use number
+    n of a ring is slot n mod S. A slot is stored in panels of `swizzle` bytes
+    of every row; within 8 rows of a panel the 16-byte chunks are permuted by
+    an exclusive or with the row, so that the accesses of matrix instructions
+    meet no bank twice (the 32-, 64- and 128-byte modes of TMA and wgmma).
+
+    Example: `!tile.ring<2x64x128xbf16, 128>`
+  }];
+  let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns,
+                        "::mlir::Type":$elementType, "int64_t":$swizzle);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of one slot, and of all.
+    int64_t getSlotBytes() const;
+    int64_t getBytes() const { return getStages() * getSlotBytes(); }
+  }];
+}
+
+def Tile_Pending : Tile_Type<"Pending", "pending"> {
+  let summary = "the result of a product that may still be under way";
+  let description = [{
+    Only `tile.dot_wait` takes it and gives back the tile: what is in flight
+    can be neither read nor written.
+
+    Example: `!tile.pending<128x64xf32, #tile.fragment<4>>`
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
+                        "::mlir::Type":$elementType,
+                        OptionalParameter<"::mlir::Attribute">:$layout);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    TileType getTile() const {
+      return TileType::get(getContext(), getShape(), getElementType(), getLayout());
+    }
+    static PendingType get(TileType tile) {
+      return get(tile.getContext(), tile.getShape(), tile.getElementType(), tile.getLayout());
+    }
+  }];
+}
+
 def Tile_Schedule : AttrDef<Tile_Dialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "how an attention program is tiled";
+  let summary = "how an attention program is tiled and pipelined";
   let description = [{
     `block_m` query rows and `block_n` key rows per tile. From the chip's
     table and cost model, or forced by a pass option; the tuner sweeps it.
 
-    Example: `#tile.schedule<block_m = 96, block_n = 64>`
+    On GPUs: `warps` that share a query tile, `stages` of the rings of keys
+    and values, and, where warps are specialised, `registers` per consumer
+    thread and `producer_registers`; `rescale` is the growth of a row's
+    maximum, in log2 units, below which accumulators are not rescaled (0:
+    always rescale); `ping_pong` alternates the matrix phases of warpgroups;
+    `persistent` blocks take tiles from a counter.
+
+    Example: `#tile.schedule<block_m = 128, block_n = 64, warps = 4, stages = 2>`
   }];
-  let parameters = (ins "int64_t":$block_m, "int64_t":$block_n);
+  let parameters = (ins "int64_t":$block_m, "int64_t":$block_n,
+      DefaultValuedParameter<"int64_t", "0">:$warps,
+      DefaultValuedParameter<"int64_t", "0">:$stages,
+      DefaultValuedParameter<"int64_t", "0">:$registers,
+      DefaultValuedParameter<"int64_t", "0">:$producer_registers,
+      DefaultValuedParameter<"int64_t", "0">:$rescale,
+      DefaultValuedParameter<"bool", "false">:$ping_pong,
+      DefaultValuedParameter<"bool", "false">:$persistent);
+  let builders = [AttrBuilder<(ins "int64_t":$block_m, "int64_t":$block_n), [{
+    return $_get($_ctxt, block_m, block_n, 0, 0, 0, 0, 0, false, false);
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

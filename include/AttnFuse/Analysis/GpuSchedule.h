@@ -1,0 +1,47 @@
+//===- GpuSchedule.h - tiling for GPUs --------------------------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTNFUSE_ANALYSIS_GPUSCHEDULE_H
+#define ATTNFUSE_ANALYSIS_GPUSCHEDULE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace attnfuse {
+
+/// What a schedule depends on of a program.
+struct GpuProblem {
+  int64_t width = 0;        ///< of queries and keys, unpadded
+  int64_t valueWidth = 0;   ///< 0: no values are read
+  int64_t elementBytes = 2; ///< of queries and keys
+  int64_t valueBytes = 2;
+  int64_t resultBytes = 2;
+  /// Keys are visited one after the other (a block table, say): the place of
+  /// only the next tile is known.
+  bool classified = false;
+};
+
+/// A portable schedule: `warps` warps of which each has its share of `blockM`
+/// query rows; rings of `stages` slots.
+struct GpuBlocks {
+  int64_t blockM = 0, blockN = 0, warps = 0, stages = 0;
+};
+
+/// Bytes of shared memory that the rings of a portable schedule take, and an
+/// estimate of registers per thread.
+int64_t portableSharedBytes(const GpuBlocks &blocks, const GpuProblem &problem);
+int64_t portableRegisters(const GpuBlocks &blocks, const GpuProblem &problem);
+
+/// The first schedule of the table for the program's width that fits shared
+/// memory and registers; nothing if none does. `considered` gets a line per
+/// schedule that was passed over, with the reason.
+std::optional<GpuBlocks> choosePortableBlocks(const GpuProblem &problem,
+                                              int64_t sharedMemory,
+                                              std::string *considered);
+
+} // namespace attnfuse
+
+#endif // ATTNFUSE_ANALYSIS_GPUSCHEDULE_H

@@ -1,0 +1,90 @@
+//===- TileToNVVM.cpp - scheduled tile kernels to nvvm ---------*- C++ -*-===//
+// Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+
+#include "AttnFuse/Analysis/Chip.h"
+#include "AttnFuse/Conversion/Passes.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace attnfuse {
+#define GEN_PASS_DEF_CONVERTTILETONVVM
+#include "AttnFuse/Conversion/Passes.h.inc"
+} // namespace attnfuse
+
+using namespace mlir;
+using namespace attnfuse;
+
+namespace {
+struct ConvertTileToNVVMPass
+    : public attnfuse::impl::ConvertTileToNVVMBase<ConvertTileToNVVMPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<ChipDescription> known = lookupChip(chip);
+    if (!known) {
+      module.emitError() << llvm::toString(known.takeError());
+      return signalPassFailure();
+    }
+    SmallVector<tile::KernelOp> kernels(module.getOps<tile::KernelOp>());
+    if (kernels.empty()) {
+      return;
+    }
+    OpBuilder b(module.getBodyRegion());
+    b.setInsertionPointToEnd(module.getBody());
+    auto target = gpu::GPUModuleOp::create(b, module.getLoc(), "kernels");
+    for (tile::KernelOp kernel : kernels) {
+      if (failed(convert(kernel, *known, target))) {
+        return signalPassFailure();
+      }
+    }
+    // Launches name the functions, and keep what a manifest needs.
+    module.walk([&](tile::LaunchOp launch) {
+      auto kernel = module.lookupSymbol<tile::KernelOp>(launch.getKernel());
+      if (!kernel) {
+        return;
+      }
+      launch->setAttr("grid", kernel.getGrid());
+      launch.setKernelAttr(SymbolRefAttr::get(
+          target.getSymNameAttr(),
+          {FlatSymbolRefAttr::get(kernel.getSymNameAttr())}));
+    });
+    for (tile::KernelOp kernel : kernels) {
+      kernel.erase();
+    }
+  }
+
+  LogicalResult convert(tile::KernelOp kernel, const ChipDescription &chip,
+                        gpu::GPUModuleOp target) {
+    if (!kernel.getScheduleAttr() || !kernel.getScheduleAttr().getWarps()) {
+      return kernel.emitOpError()
+             << "expected a scheduled kernel (a schedule with warps); compile "
+                "with a GPU as the chip of attn-to-tile";
+    }
+    nvvm::KernelLowering lowering(kernel);
+    auto function = lowering.lower(target);
+    if (failed(function)) {
+      return failure();
+    }
+    if (lowering.sharedBytes() > chip.sharedMemory) {
+      return kernel.emitOpError()
+             << "needs " << lowering.sharedBytes()
+             << " bytes of shared memory, and " << chip.name << " has "
+             << chip.sharedMemory << " for a block; use smaller blocks or "
+             << "fewer stages";
+    }
+    Builder b(&getContext());
+    (*function)->setAttr("attnfuse.shared_bytes",
+                         b.getI64IntegerAttr(lowering.sharedBytes()));
+    (*function)->setAttr("attnfuse.threads",
+                         b.getI64IntegerAttr(lowering.threads()));
+    return success();
+  }
+};
+} // namespace
