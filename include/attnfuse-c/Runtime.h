@@ -47,9 +47,10 @@ typedef enum {
   ATTNFUSE_I1 = 6 /* a byte each */
 } attnfuse_dtype;
 
-/* A strided array. Strides are in elements and may be 0 or negative; data
-   points at element (0, ..., 0) in memory of the program's device. A scalar
-   argument is an array of rank 0 in host memory. */
+/* A strided array. Strides are in elements and may be 0 or negative (an
+   output's not 0 along an extent above 1); data points at element (0, ..., 0)
+   in memory of the program's device, aligned to its elements. A scalar
+   argument is an array of rank 0 in host memory, read during the call. */
 typedef struct {
   void *data;
   attnfuse_dtype dtype;

@@ -78,3 +78,74 @@ attnfuse::choosePortableBlocks(const GpuProblem &problem, int64_t sharedMemory,
   }
   return std::nullopt;
 }
+
+//===----------------------------------------------------------------------===//
+// sm_90a
+//===----------------------------------------------------------------------===//
+
+int64_t attnfuse::hopperSharedBytes(const HopperBlocks &blocks,
+                                    const GpuProblem &problem) {
+  int64_t width = tile::paddedWidth(problem.width, problem.elementBytes);
+  int64_t rows = 64 * blocks.consumers;
+  int64_t bytes = 1024 + rows * width * problem.elementBytes +
+                  blocks.stages * blocks.blockN * width * problem.elementBytes;
+  if (problem.valueWidth) {
+    int64_t valueWidth =
+        tile::paddedWidth(problem.valueWidth, problem.valueBytes);
+    bytes += blocks.stages * blocks.blockN * valueWidth * problem.valueBytes;
+    if (!blocks.sharedResult) {
+      bytes += rows * valueWidth * problem.resultBytes;
+    }
+  }
+  return bytes;
+}
+
+bool attnfuse::hopperRegistersFit(const HopperBlocks &blocks) {
+  // A launch allocates equal parts, in units of 8; setmaxnreg beyond what is
+  // left never returns.
+  int64_t threads = 128 * (blocks.consumers + 1);
+  int64_t allocated = 65536 / threads / 8 * 8 * threads;
+  return 128 * (blocks.producerRegisters +
+                blocks.consumers * blocks.registers) <=
+         allocated;
+}
+
+std::optional<HopperBlocks>
+attnfuse::chooseHopperBlocks(const GpuProblem &problem, bool uneven,
+                             int64_t sharedMemory, std::string *reason) {
+  // Measured on an H200 (docs/performance.md).
+  int64_t widest = std::max(problem.width, problem.valueWidth);
+  HopperBlocks blocks;
+  if (widest <= 64) {
+    blocks = uneven ? HopperBlocks{4, 64, 2, 112, 24}
+                    : HopperBlocks{3, 128, 2, 160, 32};
+    blocks.persistent = uneven;
+  } else if (widest <= 128) {
+    blocks = HopperBlocks{3, 64, 2, 160, 32};
+  } else if (widest <= 256) {
+    blocks = HopperBlocks{2, 64, 2, 240, 24};
+  } else {
+    if (reason) {
+      *reason = "widths up to 256 have a schedule, got " +
+                std::to_string(widest);
+    }
+    return std::nullopt;
+  }
+  if (hopperSharedBytes(blocks, problem) > sharedMemory &&
+      problem.width == problem.valueWidth &&
+      problem.elementBytes == problem.resultBytes) {
+    blocks.sharedResult = true;
+  }
+  while (hopperSharedBytes(blocks, problem) > sharedMemory) {
+    if (blocks.blockN <= 32) {
+      if (reason) {
+        *reason = std::to_string(hopperSharedBytes(blocks, problem)) +
+                  " bytes of shared memory, " + std::to_string(sharedMemory) +
+                  " available";
+      }
+      return std::nullopt;
+    }
+    blocks.blockN /= 2;
+  }
+  return blocks;
+}

@@ -36,6 +36,9 @@ void attnfuse::buildAttnFuseToTile(OpPassManager &pm,
   tiling.blockN = options.blockN;
   tiling.warps = options.warps;
   tiling.stages = options.stages;
+  tiling.rescale = options.rescale;
+  tiling.scheduler = options.scheduler;
+  tiling.path = options.path;
   pm.addPass(createAttnToTile(tiling));
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());

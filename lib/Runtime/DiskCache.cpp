@@ -170,10 +170,16 @@ bool DiskCache::put(const std::string &key, std::string_view blob) const {
   // Only the user may write what is loaded into the user's processes.
   mkdir(path.c_str(), 0700);
 
+  // Processes of other machines and containers may have the same number.
   static std::atomic<unsigned> count = 0;
-  std::string temporary = path + "/" + key + "." + std::to_string(getpid()) +
-                          "." + std::to_string(count++) +
-                          std::string(kTemporarySuffix);
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  std::string temporary = path + "/" + key;
+  for (uint64_t part :
+       {uint64_t(getpid()), uint64_t(now.tv_nsec), uint64_t(count++)}) {
+    temporary += "." + std::to_string(part);
+  }
+  temporary += kTemporarySuffix;
   {
     File file(
         open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

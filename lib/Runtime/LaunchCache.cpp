@@ -19,7 +19,7 @@ static bool operator==(const TensorMapRequest &a, const TensorMapRequest &b) {
          std::equal(a.box, a.box + 4, b.box);
 }
 
-LaunchCache::LaunchCache(int tensorMaps) : sets(tensorMaps) {}
+LaunchCache::LaunchCache(int tensorMaps) : maps(tensorMaps) {}
 
 static std::string hex(uint64_t number) {
   std::string text;
@@ -66,18 +66,21 @@ static Status askWhere(const Driver &driver, int device, uint64_t address) {
 Status LaunchCache::checkAddress(const Driver &driver, int device,
                                  uint64_t address) {
   // Fibonacci hashing.
-  size_t slot = (address * 0x9e3779b97f4a7c15) >> 56;
-  static_assert(kAddresses == 256);
+  Addresses &known =
+      addresses[(address * 0x9e3779b97f4a7c15) >> (64 - kHashBits)];
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (addresses[slot] == address) {
-      return {};
+    for (uint64_t way : known.ways) {
+      if (way == address) {
+        return {};
+      }
     }
   }
   Status status = askWhere(driver, device, address);
   if (status.ok()) {
     std::lock_guard<std::mutex> lock(mutex);
-    addresses[slot] = address;
+    known.ways[known.next] = address;
+    known.next = (known.next + 1) % kWays;
   }
   return status;
 }
@@ -85,10 +88,10 @@ Status LaunchCache::checkAddress(const Driver &driver, int device,
 Status LaunchCache::tensorMap(const Driver &driver, int index,
                               const TensorMapRequest &request,
                               CUtensorMap &map) {
-  Set &set = sets[index];
+  Maps &known = maps[index];
   {
     std::lock_guard<std::mutex> lock(mutex);
-    for (const Map &way : set.ways) {
+    for (const Map &way : known.ways) {
       if (way.used && way.request == request) {
         map = way.map;
         return {};
@@ -98,8 +101,8 @@ Status LaunchCache::tensorMap(const Driver &driver, int index,
   Status status = encodeTensorMap(driver, request, map);
   if (status.ok()) {
     std::lock_guard<std::mutex> lock(mutex);
-    Map &way = set.ways[set.next];
-    set.next = (set.next + 1) % kWays;
+    Map &way = known.ways[known.next];
+    known.next = (known.next + 1) % kWays;
     way.used = true;
     way.request = request;
     way.map = map;

@@ -30,23 +30,27 @@ public:
                    const TensorMapRequest &request, cuda::CUtensorMap &map);
 
 private:
-  static constexpr int kAddresses = 256;
-  /// Of each tensor map, so many are kept.
+  /// Of addresses with one hash, and of each tensor map, so many are kept.
   static constexpr int kWays = 4;
+  static constexpr int kHashBits = 7;
 
   struct Map {
     bool used = false;
     TensorMapRequest request;
     cuda::CUtensorMap map;
   };
-  struct Set {
+  struct Maps {
     Map ways[kWays];
+    int next = 0;
+  };
+  struct Addresses {
+    uint64_t ways[kWays] = {};
     int next = 0;
   };
 
   std::mutex mutex;
-  uint64_t addresses[kAddresses] = {};
-  std::vector<Set> sets;
+  Addresses addresses[1 << kHashBits];
+  std::vector<Maps> maps;
 };
 
 } // namespace attnfuse::runtime

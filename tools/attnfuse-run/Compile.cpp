@@ -107,6 +107,9 @@ private:
 static PipelineOptions *pipelineOptions(const Options &options,
                                         int64_t typicalLength,
                                         PipelineOptions &pipeline) {
+  if (!options.pipeline.empty()) {
+    (void)pipeline.parseFromString(options.pipeline);
+  }
   pipeline.rope = options.rope;
   pipeline.chip = options.chip.empty() ? "cpu" : options.chip;
   pipeline.warps = options.warps;

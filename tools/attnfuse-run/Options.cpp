@@ -93,6 +93,11 @@ struct Flags {
       cl::desc("Chip to emit code for: sm_80 ... sm_120, sm_90a, cpu "
                "(default: the device's)"),
       cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> pipeline{
+      "pipeline-options",
+      cl::desc("Further options of the compiler's pipeline, e.g. "
+               "'rescale=0 scheduler=grid path=portable'"),
+      cl::value_desc("options"), cl::cat(category)};
   cl::opt<int64_t> warps{
       "warps", cl::desc("Warps per query tile on a GPU (default: the chip's)"),
       cl::init(0), cl::cat(category)};
@@ -136,6 +141,7 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
   options.rope = flags.rope;
   options.chip = flags.chip;
   options.warps = flags.warps;
+  options.pipeline = flags.pipeline;
   options.stages = flags.stages;
   options.blockM = flags.blockM;
   options.blockN = flags.blockN;

@@ -38,6 +38,8 @@ struct Options {
   /// Passed on to the pipeline: chip, block-m, block-n, rope.
   std::string rope, chip;
   int64_t blockM = 0, blockN = 0, warps = 0, stages = 0;
+  /// Further options of the pipeline, as it takes them.
+  std::string pipeline;
 };
 
 /// Reads the command line; an error says which flag is wrong and what it takes.

@@ -42,6 +42,28 @@ std::optional<GpuBlocks> choosePortableBlocks(const GpuProblem &problem,
                                               int64_t sharedMemory,
                                               std::string *considered);
 
+/// A schedule for sm_90a: `consumers` warpgroups of 64 query rows each beside
+/// one that copies.
+struct HopperBlocks {
+  int64_t consumers = 0, blockN = 0, stages = 2;
+  int64_t registers = 0, producerRegisters = 0; ///< per thread
+  int64_t rescale = 8;       ///< log2 of the growth that is let pass
+  bool persistent = true;    ///< blocks take query tiles from a counter
+  bool sharedResult = false; ///< results leave through the queries' slots
+};
+
+int64_t hopperSharedBytes(const HopperBlocks &blocks,
+                          const GpuProblem &problem);
+/// Whether budgets of registers fit what a launch allocates.
+bool hopperRegistersFit(const HopperBlocks &blocks);
+
+/// The table for sm_90a; `uneven`: query tiles differ in the keys they read.
+/// Nothing, with the reason, for widths that no schedule fits.
+std::optional<HopperBlocks> chooseHopperBlocks(const GpuProblem &problem,
+                                               bool uneven,
+                                               int64_t sharedMemory,
+                                               std::string *reason);
+
 } // namespace attnfuse
 
 #endif // ATTNFUSE_ANALYSIS_GPUSCHEDULE_H

@@ -24,7 +24,10 @@ def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     Option<"blockM", "block-m", "int64_t", "0", "Query rows per tile; 0: from the chip's table">,
     Option<"blockN", "block-n", "int64_t", "0", "Key rows per tile; 0: from the chip's table">,
     Option<"warps", "warps", "int64_t", "0", "Warps that share a query tile on a GPU; 0: from the chip's table">,
-    Option<"stages", "stages", "int64_t", "0", "Slots of the rings of keys and values on a GPU; 0: from the chip's table">
+    Option<"stages", "stages", "int64_t", "0", "Slots of the rings of keys and values on a GPU; 0: from the chip's table">,
+    Option<"rescale", "rescale", "int64_t", "-1", "Growth of a maximum, in log2 units, that leaves accumulators alone (sm_90a); -1: from the table">,
+    Option<"scheduler", "scheduler", "std::string", "\"\"", "Who hands out query tiles (sm_90a): grid or counter; empty: from the table">,
+    Option<"path", "path", "std::string", "\"\"", "Kernels for sm_90a: hopper or portable; empty: hopper where it serves">
   ];
   let dependentDialects = ["::attnfuse::tile::TileDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];

@@ -33,6 +33,19 @@ struct PipelineOptions : public mlir::PassPipelineOptions<PipelineOptions> {
       *this, "stages",
       llvm::cl::desc("Slots of the rings of keys and values; 0: the chip's"),
       llvm::cl::init(0)};
+  Option<int64_t> rescale{
+      *this, "rescale",
+      llvm::cl::desc("Growth in log2 units that is not rescaled (sm_90a); "
+                     "-1: the table's"),
+      llvm::cl::init(-1)};
+  Option<std::string> scheduler{
+      *this, "scheduler",
+      llvm::cl::desc("Who hands out query tiles (sm_90a): grid or counter"),
+      llvm::cl::init("")};
+  Option<std::string> path{
+      *this, "path",
+      llvm::cl::desc("Kernels for sm_90a: hopper or portable"),
+      llvm::cl::init("")};
   Option<std::string> rope{
       *this, "rope",
       llvm::cl::desc("Place of key rotations: in_loop or once; empty: by cost"),

@@ -44,10 +44,21 @@ Value AttentionCode::headOf(Value tensor) {
   return context.math().floorDiv(tile.head, group);
 }
 
-void AttentionCode::placeTile() {
-  IndexMath m = context.math();
+void AttentionCode::readExtents() {
   tile.queries = context.dim(context.get(program.query), 2);
   tile.keys = context.dim(context.get(rotatedKey), 2);
+}
+
+void AttentionCode::placeHeads() {
+  keyHead = headOf(program.key);
+  if (program.aggregate) {
+    valueHead = headOf(program.aggregate.getValue());
+  }
+}
+
+void AttentionCode::placeTile() {
+  IndexMath m = context.math();
+  readExtents();
   tile.batch = context.programId(2);
   tile.head = context.programId(1);
   // Under a causal mask the last rows read the most keys: they go first.
@@ -55,10 +66,53 @@ void AttentionCode::placeTile() {
   Value place = m.sub(m.add(count, -1), context.programId(0));
   tile.i0 = m.mul(place, rows);
   tile.i1 = m.min(m.add(tile.i0, rows), tile.queries);
-  keyHead = headOf(program.key);
-  if (program.aggregate) {
-    valueHead = headOf(program.aggregate.getValue());
-  }
+  placeHeads();
+}
+
+Value AttentionCode::countTiles() {
+  IndexMath m = context.math();
+  Value query = context.get(program.query);
+  Value heads = m.make<arith::MulIOp>(context.dim(query, 0),
+                                      context.dim(query, 1));
+  return m.make<arith::MulIOp>(heads,
+                               m.ceilDiv(context.dim(query, 2), rows));
+}
+
+void AttentionCode::placeTile(Value number, int64_t cacheBytes) {
+  IndexMath m = context.math();
+  readExtents();
+  auto mul = [&](Value a, Value b) { return m.make<arith::MulIOp>(a, b); };
+  auto div = [&](Value a, Value b) { return m.make<arith::DivUIOp>(a, b); };
+  Value query = context.get(program.query);
+  Value tiles = m.ceilDiv(tile.queries, rows);
+  Value heads = context.dim(query, 1);
+  Value all = mul(context.dim(query, 0), heads);
+  auto keyType = cast<RankedTensorType>(program.key.getType());
+  int64_t group = cast<RankedTensorType>(program.query.getType()).getDimSize(1) /
+                  keyType.getDimSize(1);
+  int64_t bytesPerKey = (keyType.getDimSize(3) +
+                         (program.aggregate
+                              ? width(program.aggregate.getValue())
+                              : 0)) *
+                        keyType.getElementType().getIntOrFloatBitWidth() / 8;
+  // Key heads in the cache at once, times the query heads of each.
+  Value inCache = div(m.index(std::max<int64_t>(cacheBytes / bytesPerKey, 1)),
+                      m.max(tile.keys, m.index(1)));
+  Value together = m.mul(m.max(inCache, m.index(1)), group);
+  together = m.min(together, all);
+  Value perGroup = mul(together, tiles);
+  Value groupNumber = div(number, perGroup);
+  Value first = mul(groupNumber, together);
+  Value rest = m.sub(number, mul(groupNumber, perGroup));
+  // The last group may have fewer heads.
+  Value here = m.min(together, m.sub(all, first));
+  Value row = div(rest, here);
+  Value place = m.add(first, m.sub(rest, mul(row, here)));
+  tile.batch = div(place, heads);
+  tile.head = m.sub(place, mul(tile.batch, heads));
+  tile.i0 = m.mul(m.sub(m.add(tiles, -1), row), rows);
+  tile.i1 = m.min(m.add(tile.i0, rows), tile.queries);
+  placeHeads();
 }
 
 LogicalResult AttentionCode::prepare() {
@@ -197,6 +251,19 @@ SmallVector<Value> AttentionCode::updateRows(Value maximum, Value top) {
         // may be the lowest finite value.
         Value taken = raw ? m.mulf(base, m.f32(-unit)) : base;
         return SmallVector<Value>{maximum, taken, alpha};
+      });
+}
+
+SmallVector<Value> AttentionCode::keepRows(Value maximum) {
+  OpBuilder &b = context.builder;
+  return context.map(
+      {maximum}, rows, 1, {b.getF32Type(), b.getF32Type(), b.getF32Type()},
+      [&](IndexMath m, ValueRange args) {
+        Value isEmpty =
+            m.cmpf(arith::CmpFPredicate::OEQ, args[0], m.f32(-kInfinity));
+        Value base = m.select(isEmpty, m.f32(0), args[0]);
+        Value taken = raw ? m.mulf(base, m.f32(-unit)) : base;
+        return SmallVector<Value>{args[0], taken, m.f32(1)};
       });
 }
 

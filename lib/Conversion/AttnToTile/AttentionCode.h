@@ -45,6 +45,12 @@ protected:
 
   /// Places the query tile in the grid: batch, head, rows, extents.
   void placeTile();
+  /// The same from the number of a tile, for blocks that take several: tiles
+  /// with the most keys first, within groups of heads whose keys and values
+  /// fit the L2 cache together.
+  void placeTile(mlir::Value number, int64_t cacheBytes);
+  /// The number of tiles of the whole grid.
+  mlir::Value countTiles();
   /// Reads the masks and score operations; fails with an error emitted.
   mlir::LogicalResult prepare();
 
@@ -63,6 +69,8 @@ protected:
   /// Maximum, what is taken off (in the unit of `raw`), rescaling factor.
   llvm::SmallVector<mlir::Value> updateRows(mlir::Value maximum,
                                             mlir::Value top);
+  /// The same where the maximum stays: a factor of 1.
+  llvm::SmallVector<mlir::Value> keepRows(mlir::Value maximum);
   mlir::Value weightsOf(mlir::Value x, mlir::Value taken);
   mlir::Value reluOf(mlir::Value x);
   mlir::Value scaledBy(mlir::Value tile, mlir::Value column);
@@ -72,6 +80,8 @@ protected:
   /// The accumulator as it leaves the kernel.
   mlir::Value finishResult(mlir::Value accumulator, mlir::ValueRange row);
 
+  void readExtents();
+  void placeHeads();
   mlir::Value headOf(mlir::Value tensor);
   int64_t width(mlir::Value tensor) {
     return mlir::cast<mlir::RankedTensorType>(tensor.getType()).getDimSize(3);

@@ -216,7 +216,9 @@ FailureOr<tile::KernelOp> attnfuse::buildAttentionKernel(
       gridOver(source.getContext(), inputs.size(), schedule.getBlockM()));
   context.kernel.setScheduleAttr(schedule);
   LogicalResult built =
-      schedule.getWarps()
+      schedule.getRegisters()
+          ? buildHopperAttention(context, program, schedule, rotatedKey)
+      : schedule.getWarps()
           ? buildGpuAttention(context, program, schedule, rotatedKey)
           : AttentionKernelBuilder(context, program, schedule, rotatedKey)
                 .build();

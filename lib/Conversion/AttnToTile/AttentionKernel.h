@@ -34,6 +34,10 @@ mlir::LogicalResult buildGpuAttention(KernelContext &context,
                                       const AttentionProgram &program,
                                       tile::ScheduleAttr schedule,
                                       mlir::Value rotatedKey);
+mlir::LogicalResult buildHopperAttention(KernelContext &context,
+                                         const AttentionProgram &program,
+                                         tile::ScheduleAttr schedule,
+                                         mlir::Value rotatedKey);
 void buildGpuRotation(KernelContext &context,
                       llvm::ArrayRef<attn::RopeOp> ropes, mlir::Value tensor,
                       int64_t rows);

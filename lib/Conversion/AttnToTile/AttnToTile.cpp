@@ -70,10 +70,7 @@ struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
 private:
   bool isGpu() const { return description.kind == ChipDescription::GPU; }
 
-  /// A schedule for a GPU, from the options or the table; null with an error
-  /// emitted if none fits.
-  tile::ScheduleAttr gpuScheduleFor(func::FuncOp function,
-                                    AttentionProgram program) {
+  static GpuProblem problemOf(AttentionProgram program) {
     auto bytes = [](Value tensor) {
       return cast<RankedTensorType>(tensor.getType())
                  .getElementType()
@@ -91,6 +88,129 @@ private:
       problem.valueBytes = bytes(values);
       problem.resultBytes = bytes(program.aggregate.getResult());
     }
+    return problem;
+  }
+
+  /// Why the schedule for sm_90a does not serve a program; empty if it does.
+  std::string whyNotHopper(AttentionProgram program) {
+    auto elementOf = [](Value tensor) {
+      return cast<RankedTensorType>(tensor.getType()).getElementType();
+    };
+    if (chip != "sm_90a") {
+      return "the chip is not sm_90a";
+    }
+    if (path == "portable") {
+      return "path = portable";
+    }
+    Type element = elementOf(program.query);
+    if (element.isF32()) {
+      return "wgmma has no f32 products";
+    }
+    if (program.aggregate) {
+      Type values = elementOf(program.aggregate.getValue());
+      Type result = elementOf(program.aggregate.getResult());
+      if (values.isF32() || result.isF32()) {
+        return "values and results in f32";
+      }
+    }
+    if (!program.keyRopes.empty() && program.keyPlace() != RopePlace::Once) {
+      return "keys are rotated in the loop";
+    }
+    for (Value value : program.masks) {
+      std::string reason = needsClassification(value);
+      if (!reason.empty()) {
+        return reason;
+      }
+    }
+    return "";
+  }
+
+  /// Masks whose bounds do not say which tiles are empty.
+  static std::string needsClassification(Value mask) {
+    Operation *op = mask.getDefiningOp();
+    if (isa_and_nonnull<attn::DocumentOp, attn::BlockSparseOp, attn::MaskModOp>(
+            op)) {
+      return ("tiles of '" + op->getName().getStringRef() +
+              "' are classified one by one")
+          .str();
+    }
+    if (op) {
+      for (Value operand : op->getOperands()) {
+        if (isa<attn::MaskType>(operand.getType())) {
+          std::string reason = needsClassification(operand);
+          if (!reason.empty()) {
+            return reason;
+          }
+        }
+      }
+    }
+    return "";
+  }
+
+  tile::ScheduleAttr hopperScheduleFor(func::FuncOp function,
+                                       AttentionProgram program) {
+    std::string reason = whyNotHopper(program);
+    GpuProblem problem = problemOf(program);
+    std::optional<HopperBlocks> blocks;
+    if (reason.empty()) {
+      blocks = chooseHopperBlocks(problem, !program.masks.empty(),
+                                  description.sharedMemory, &reason);
+    }
+    if (!blocks) {
+      if (chip == "sm_90a") {
+        function->setAttr("tile.portable",
+                          StringAttr::get(&getContext(), reason));
+      }
+      return {};
+    }
+    blocks->consumers = blockM ? blockM / 64 : blocks->consumers;
+    blocks->blockN = blockN ? blockN.getValue() : blocks->blockN;
+    blocks->stages = stages ? stages.getValue() : blocks->stages;
+    blocks->rescale = rescale >= 0 ? rescale.getValue() : blocks->rescale;
+    if (!scheduler.empty()) {
+      blocks->persistent = scheduler == "counter";
+    }
+    if (blockM) {
+      static constexpr int64_t budgets[] = {240, 240, 160, 112};
+      int64_t place = std::clamp<int64_t>(blocks->consumers, 1, 4) - 1;
+      blocks->registers = budgets[place];
+      blocks->producerRegisters = place == 2 ? 32 : 24;
+    }
+    int64_t shared = hopperSharedBytes(*blocks, problem);
+    if (shared > description.sharedMemory || !hopperRegistersFit(*blocks) ||
+        (blockM && blockM % 64)) {
+      function.emitError() << "needs " << shared
+                           << " bytes of shared memory with block-m = "
+                           << 64 * blocks->consumers
+                           << " and block-n = " << blocks->blockN << "; "
+                           << description.name << " has "
+                           << description.sharedMemory
+                           << ", and query rows come in multiples of 64 up to "
+                              "256";
+      failedSchedule = true;
+      return {};
+    }
+    if (blocks->sharedResult) {
+      function->setAttr("tile.shared_result", UnitAttr::get(&getContext()));
+    }
+    return tile::ScheduleAttr::get(
+        &getContext(), 64 * blocks->consumers, blocks->blockN,
+        4 * blocks->consumers, blocks->stages, blocks->registers,
+        blocks->producerRegisters, blocks->rescale, /*ping_pong=*/false,
+        blocks->persistent);
+  }
+
+  /// A schedule for a GPU, from the options or the table; null with an error
+  /// emitted if none fits.
+  tile::ScheduleAttr gpuScheduleFor(func::FuncOp function,
+                                    AttentionProgram program) {
+    if (auto hopper = hopperScheduleFor(function, program)) {
+      return hopper;
+    }
+    if (failedSchedule) {
+      return {};
+    }
+    GpuProblem problem = problemOf(program);
     std::string considered;
     std::optional<GpuBlocks> blocks = choosePortableBlocks(
         problem, description.sharedMemory, &considered);
@@ -300,5 +420,6 @@ private:
   }
 
   ChipDescription description;
+  bool failedSchedule = false;
 };
 } // namespace

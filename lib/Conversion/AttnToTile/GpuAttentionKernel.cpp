@@ -172,7 +172,9 @@ State GpuAttentionKernelBuilder::visit(const Step &step, bool guarded,
     Value top = context.reduce(tile::ReduceKind::Max, x, 1);
     SmallVector<Value> rowValues = updateRows(state.maximum, top);
     weights = weightsOf(x, rowValues[1]);
-    Value added = context.reduce(tile::ReduceKind::Add, weights, 1);
+    // Sums are combined across lanes once, at the end.
+    Value added =
+        context.reduce(tile::ReduceKind::Add, weights, 1, /*partial=*/true);
     next.maximum = rowValues[0];
     next.sum = updateSum(state.sum, rowValues[2], added);
     if (accumulator) {
@@ -370,6 +372,7 @@ void GpuAttentionKernelBuilder::finish(State state) {
   unsigned nextOutput = 0;
   SmallVector<Value> row;
   if (program.softmax) {
+    state.sum = context.combine(tile::ReduceKind::Add, state.sum);
     row = finishRows(state);
   }
   if (program.aggregate) {
@@ -389,7 +392,7 @@ void GpuAttentionKernelBuilder::finish(State state) {
     tile::PutOp::create(b, context.loc, result, ring, zero);
     tile::CopyOutOp::create(b, context.loc, ring, zero, view,
                             ValueRange{tile.batch, tile.head, tile.i0, zero},
-                            ArrayRef<int64_t>{2, 3});
+                            ArrayRef<int64_t>{2, 3}, /*drained=*/false);
   }
   if (program.wantsLse) {
     context.store(row[1], context.output(nextOutput++),

@@ -33,6 +33,6 @@ void attnfuse::buildGpuRotation(KernelContext &context,
   tile::WaitOp::create(b, context.loc, ring, zero, 0);
   context.rotateSlot(ropes, ring, zero, batch, first);
   tile::CopyOutOp::create(b, context.loc, ring, zero, context.output(0), place,
-                          along);
+                          along, /*drained=*/false);
   tile::ReturnOp::create(b, context.loc);
 }

@@ -23,7 +23,7 @@ KernelContext::KernelContext(func::FuncOp source, StringRef name,
                              ValueRange inputs,
                              ArrayRef<RankedTensorType> outputTypes,
                              ArrayRef<Attribute> grid)
-    : builder(source.getContext()), loc(source.getLoc()) {
+    : builder(source.getContext()), loc(source.getLoc()), source(source) {
   SmallVector<Type> arguments;
   for (Value input : inputs) {
     arguments.push_back(viewOf(input.getType()));
@@ -116,14 +116,18 @@ void KernelContext::store(Value tile, Value view, ValueRange indices,
   tile::StoreOp::create(builder, loc, tile, view, indices, along);
 }
 
+Value KernelContext::combine(tile::ReduceKind kind, Value tile) {
+  return tile::CombineOp::create(builder, loc, tile.getType(), kind, tile);
+}
+
 Value KernelContext::reduce(tile::ReduceKind kind, Value tile,
-                            int64_t dimension) {
+                            int64_t dimension, bool partial) {
   auto type = cast<tile::TileType>(tile.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape[dimension] = 1;
   return tile::ReduceOp::create(
       builder, loc, tileType(shape[0], shape[1], type.getElementType()), kind,
-      tile, dimension);
+      tile, dimension, partial);
 }
 
 SmallVector<Value> KernelContext::map(ValueRange inputs, int64_t rows,

@@ -42,8 +42,9 @@ public:
                    mlir::Type element = {});
   void store(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
              llvm::ArrayRef<int64_t> along);
-  mlir::Value reduce(tile::ReduceKind kind, mlir::Value tile,
-                     int64_t dimension);
+  mlir::Value reduce(tile::ReduceKind kind, mlir::Value tile, int64_t dimension,
+                     bool partial = false);
+  mlir::Value combine(tile::ReduceKind kind, mlir::Value tile);
 
   /// Builds a `tile.map`; `body` gets the scalars of the operands, then row
   /// and column, and returns the scalars of the results.
@@ -71,6 +72,7 @@ public:
   mlir::OpBuilder builder;
   mlir::Location loc;
   tile::KernelOp kernel;
+  mlir::func::FuncOp source;
   /// The layout of every tile of a scheduled kernel, else null.
   mlir::Attribute layout;
 

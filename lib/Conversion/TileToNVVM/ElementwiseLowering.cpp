@@ -211,16 +211,6 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
     tiles[op.getResult()] = values;
     return;
   }
-  auto across = [&](Value x, int64_t distance) -> Value {
-    if (!isWide(x)) {
-      return shuffle(x, distance);
-    }
-    Value low = shuffle(toI32(x), distance);
-    Value high = shuffle(toI32(shr(x, 32)), distance);
-    low = arith::ExtUIOp::create(b, loc, b.getI64Type(), low);
-    high = arith::ExtUIOp::create(b, loc, b.getI64Type(), high);
-    return arith::OrIOp::create(b, loc, low, shl(high, 32));
-  };
   Values results;
   for (int64_t mt = 0; mt < fragment.rowTiles(); ++mt) {
     for (int64_t half = 0; half < fragment.rowValues(); ++half) {
@@ -245,20 +235,39 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
         into = combine(op.getKind(), into, last);
       }
       Value x = chains[0];
-      bool narrow = x.getType().isInteger(8) || x.getType().isInteger(1);
-      Type own = x.getType();
-      if (narrow) {
-        x = arith::ExtSIOp::create(b, loc, i32(), x);
-      }
-      x = combine(op.getKind(), x, across(x, 1));
-      x = combine(op.getKind(), x, across(x, 2));
-      if (narrow) {
-        x = arith::TruncIOp::create(b, loc, own, x);
-      }
-      results.push_back(x);
+      results.push_back(op.getPartial() ? x : combineLanes(op.getKind(), x));
     }
   }
   tiles[op.getResult()] = results;
+}
+
+void KernelLowering::lowerCombine(tile::CombineOp op) {
+  Values values;
+  for (Value part : tiles[op.getTile()]) {
+    values.push_back(combineLanes(op.getKind(), part));
+  }
+  tiles[op.getResult()] = values;
+}
+
+Value KernelLowering::combineLanes(tile::ReduceKind kind, Value x) {
+  auto across = [&](Value x, int64_t distance) -> Value {
+    if (!isWide(x)) {
+      return shuffle(x, distance);
+    }
+    Value low = shuffle(toI32(x), distance);
+    Value high = shuffle(toI32(shr(x, 32)), distance);
+    low = arith::ExtUIOp::create(b, loc, b.getI64Type(), low);
+    high = arith::ExtUIOp::create(b, loc, b.getI64Type(), high);
+    return arith::OrIOp::create(b, loc, low, shl(high, 32));
+  };
+  bool narrow = x.getType().isInteger(8) || x.getType().isInteger(1);
+  Type own = x.getType();
+  if (narrow) {
+    x = arith::ExtSIOp::create(b, loc, i32(), x);
+  }
+  x = combine(kind, x, across(x, 1));
+  x = combine(kind, x, across(x, 2));
+  return narrow ? Value(arith::TruncIOp::create(b, loc, own, x)) : x;
 }
 
 void KernelLowering::lowerAny(tile::AnyOp op) {
@@ -303,6 +312,20 @@ void KernelLowering::lowerCast(tile::CastOp op) {
     packed.push_back(assembly(text, "=r,f,f", ValueRange{from[n + 1], from[n]},
                               i32(), /*sideEffects=*/false)
                          .front());
+  }
+  if (role == Role::Consumer) {
+    // Empty assembly that holds the conversions where they are: they would
+    // sink below the branch that rescales, behind the wait for the products.
+    std::string constraints;
+    for (size_t n = 0; n < packed.size(); ++n) {
+      constraints += n ? ",=r" : "=r";
+    }
+    for (size_t n = 0; n < packed.size(); ++n) {
+      constraints += "," + std::to_string(n);
+    }
+    packed = assembly("", constraints, packed,
+                      SmallVector<Type>(packed.size(), i32()),
+                      /*sideEffects=*/true);
   }
   tiles[op.getResult()] = packed;
 }

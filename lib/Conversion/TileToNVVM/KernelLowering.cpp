@@ -19,8 +19,7 @@ static constexpr llvm::StringLiteral kSharedName = "attnfuse_shared";
 KernelLowering::KernelLowering(tile::KernelOp kernel)
     : kernel(kernel), schedule(kernel.getScheduleAttr()),
       b(kernel.getContext()), loc(kernel.getLoc()) {
-  numWarps = schedule.getWarps();
-  numThreads = numWarps * 32;
+  planRoles();
 }
 
 tile::FragmentLayout KernelLowering::fragmentOf(tile::TileType type) {
@@ -47,6 +46,11 @@ KernelLowering::lower(gpu::GPUModuleOp target) {
       arguments.push_back(type.isF32() ? type : b.getI64Type());
     }
   }
+  size_t numPlain = arguments.size();
+  arguments.append(maps.size(), pointerType(b.getContext(), 0));
+  if (hasCounter) {
+    arguments.push_back(pointerType(b.getContext(), 1));
+  }
   auto global = target.lookupSymbol<LLVM::GlobalOp>(kSharedName);
   if (!global) {
     b.setInsertionPointToStart(target.getBody());
@@ -63,8 +67,23 @@ KernelLowering::lower(gpu::GPUModuleOp target) {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                    b.getDenseI32ArrayAttr({static_cast<int32_t>(numThreads),
-                                            1, 1}));
+                    b.getDenseI32ArrayAttr(
+                        {static_cast<int32_t>(blockThreads), 1, 1}));
+  if (schedule.getRegisters()) {
+    // Without it ptxas may ignore setmaxnreg.
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(1));
+  }
+  for (size_t n = 0; n < maps.size(); ++n) {
+    unsigned place = numPlain + n;
+    function.setArgAttr(place, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(),
+                                                               128)));
+    function.setArgAttr(place, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(64));
+    function.setArgAttr(place, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        b.getUnitAttr());
+  }
   b.setInsertionPointToStart(function.addEntryBlock(b));
 
   Value address = LLVM::AddressOfOp::create(b, loc, global);
@@ -76,6 +95,12 @@ KernelLowering::lower(gpu::GPUModuleOp target) {
                               c32(31), NVVM::ShflKind::idx, UnitAttr());
   laneRow = shr(lane, 2);
   laneColumn = shl(andOf(lane, c32(3)), 1);
+  for (size_t n = 0; n < maps.size(); ++n) {
+    mapPointers.push_back(function.getArgument(numPlain + n));
+  }
+  if (hasCounter) {
+    counter = function.getArguments().back();
+  }
   lowerArguments();
   if (failed(allocateRings())) {
     return failure();
@@ -137,6 +162,14 @@ Value KernelLowering::alignedForCopies(tile::ViewType type,
 }
 
 LogicalResult KernelLowering::allocateRings() {
+  // Barriers come first: two words of 8 bytes per slot.
+  int64_t barriers = 0;
+  bool hasRoles = !kernel.getBody().front().getOps<tile::RolesOp>().empty();
+  if (hasRoles) {
+    workBarriers = 0;
+    barriers = 64;
+    sharedSize = 1024;
+  }
   for (auto alloc : kernel.getBody().front().getOps<tile::AllocOp>()) {
     tile::RingType type = alloc.getRing().getType();
     LoweredRing ring;
@@ -145,6 +178,11 @@ LogicalResult KernelLowering::allocateRings() {
     ring.slot = {type.getRows(), type.getColumns(),
                  type.getElementType().getIntOrFloatBitWidth() / 8,
                  type.getSwizzle()};
+    ring.readers = alloc.getReaders();
+    if (hasRoles) {
+      ring.barriers = barriers;
+      barriers += 16 * ring.stages;
+    }
     // Swizzles repeat every 8 rows: 1024 bytes at most.
     ring.offset = (sharedSize + 1023) / 1024 * 1024;
     sharedSize = ring.offset + type.getBytes();
@@ -176,7 +214,10 @@ void KernelLowering::lowerGrid() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelLowering::lowerBlock(Block &block) {
-  for (Operation &op : block.without_terminator()) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>()) {
+      break;
+    }
     if (failed(lowerOp(&op))) {
       return failure();
     }
@@ -226,6 +267,7 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
         }
         return lowerReduce(o), success();
       })
+      .Case([&](tile::CombineOp o) { return lowerCombine(o), success(); })
       .Case([&](tile::AsyncLoadOp o) { return lowerAsyncLoad(o), success(); })
       .Case([&](tile::PutOp o) { return lowerPut(o), success(); })
       .Case([&](tile::CopyOutOp o) { return lowerCopyOut(o), success(); })
@@ -233,22 +275,29 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](tile::DotStartOp o) { return lowerDotStart(o), success(); })
       .Case([&](tile::DotGuardedOp o) { return lowerDotGuarded(o), success(); })
       .Case([&](tile::DotWaitOp wait) {
+        if (role == Role::Consumer) {
+          lowerWarpgroupWait(wait);
+          return success();
+        }
         Values values = tiles[wait.getPending()];
         tiles[wait.getResult()] = values;
         return success();
       })
-      .Case([&](tile::AcquireOp) {
-        if (slotsRead) {
-          blockBarrier();
+      .Case([&](tile::AcquireOp o) { return lowerAcquire(o), success(); })
+      .Case([&](tile::CommitOp) {
+        if (role == Role::Everyone) {
+          NVVM::CpAsyncCommitGroupOp::create(b, loc);
         }
         return success();
       })
-      .Case([&](tile::CommitOp) {
-        NVVM::CpAsyncCommitGroupOp::create(b, loc);
+      .Case([&](tile::RolesOp o) { return lowerRoles(o); })
+      .Case([&](tile::NextWorkOp o) { return lowerNextWork(o), success(); })
+      .Case([&](tile::WarpgroupOp o) {
+        scalars.map(o.getResult(), warpgroup);
         return success();
       })
       .Case([&](tile::WaitOp o) { return lowerWait(o), success(); })
-      .Case([&](tile::ReleaseOp) { return success(); })
+      .Case([&](tile::ReleaseOp o) { return lowerRelease(o), success(); })
       .Default([&](Operation *other) -> LogicalResult {
         StringRef dialect = other->getName().getDialectNamespace();
         bool scalar = dialect == "arith" || dialect == "math";

@@ -20,6 +20,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <string>
+
 namespace mlir::gpu {
 class GPUModuleOp;
 } // namespace mlir::gpu
@@ -35,9 +37,19 @@ struct LoweredView {
   mlir::Value aligned;
 };
 
-/// A ring's place in shared memory.
+/// Who runs the code that is being emitted.
+enum class Role { Everyone, Producer, Consumer };
+
+/// A tensor map that the kernel takes: of an argument, for boxes of a shape.
+struct TensorMap {
+  unsigned argument;
+  int64_t columns, rows, swizzle;
+};
+
+/// A ring's place in shared memory; its mbarriers, of kernels with roles, are
+/// one "full" and one "empty" per slot from `barriers` on.
 struct LoweredRing {
-  int64_t offset = 0, stages = 1;
+  int64_t offset = 0, stages = 1, barriers = 0, readers = 0;
   tile::SlotLayout slot;
   mlir::Type element;
 };
@@ -54,7 +66,9 @@ public:
 
   /// Bytes of dynamic shared memory, threads of a block.
   int64_t sharedBytes() const { return sharedSize; }
-  int64_t threads() const { return numThreads; }
+  int64_t threads() const { return blockThreads; }
+  /// The parameters beyond views and scalars, as a manifest lists them.
+  std::string extras() const;
 
 private:
   // Function, arguments and control flow (KernelLowering.cpp).
@@ -76,6 +90,8 @@ private:
   // Elementwise code (ElementwiseLowering.cpp).
   void lowerMap(tile::MapOp op);
   void lowerReduce(tile::ReduceOp op);
+  void lowerCombine(tile::CombineOp op);
+  mlir::Value combineLanes(tile::ReduceKind kind, mlir::Value x);
   void lowerSplat(tile::SplatOp op);
   void lowerCast(tile::CastOp op);
   void lowerAny(tile::AnyOp op);
@@ -117,6 +133,28 @@ private:
                mlir::ValueRange b);
   Values ldmatrix(mlir::Value pointer, int64_t offset, bool transposed);
 
+  // Roles and their barriers (RoleLowering.cpp).
+  void planRoles();
+  mlir::LogicalResult lowerRoles(tile::RolesOp op);
+  void initBarriers();
+  std::pair<mlir::Value, mlir::Value> slotAndPhase(mlir::Value use,
+                                                   int64_t stages);
+  mlir::Value fullBarrier(const LoweredRing &ring, mlir::Value slot);
+  mlir::Value emptyBarrier(const LoweredRing &ring, mlir::Value slot);
+  void waitBarrier(mlir::Value address, mlir::Value parity);
+  void arriveOnce(mlir::Value address);
+  mlir::Value isFirstLane();
+  void lowerAcquire(tile::AcquireOp op);
+  void lowerRelease(tile::ReleaseOp op);
+  void lowerBulkLoad(tile::AsyncLoadOp op);
+  void lowerBulkStore(tile::CopyOutOp op);
+  void lowerNextWork(tile::NextWorkOp op);
+  mlir::Value tensorMap(mlir::Value view, const LoweredRing &ring);
+
+  // Products of warpgroups (WgmmaLowering.cpp).
+  void lowerWarpgroupDot(tile::DotStartOp op);
+  void lowerWarpgroupWait(tile::DotWaitOp op);
+
   // Rotation (RotaryLowering.cpp).
   void lowerRotateSlot(tile::RotateSlotOp op);
 
@@ -155,7 +193,9 @@ private:
   mlir::OpBuilder b;
   mlir::Location loc;
   mlir::LLVM::LLVMFuncOp function;
-  int64_t numThreads = 0, numWarps = 0, sharedSize = 0;
+  /// Threads of the block, and of those that run the code being emitted.
+  int64_t blockThreads = 0, numThreads = 0, sharedSize = 0;
+  Role role = Role::Everyone;
 
   llvm::DenseMap<mlir::Value, LoweredView> views;
   llvm::DenseMap<mlir::Value, LoweredRing> rings;
@@ -163,7 +203,13 @@ private:
   mlir::IRMapping scalars;
   Values gridIds;
   mlir::Value sharedBase; ///< i32 address of dynamic shared memory
-  mlir::Value thread, warp, lane;
+  mlir::Value thread, warp, lane, warpgroup;
+  llvm::SmallVector<TensorMap> maps;
+  Values mapPointers;
+  bool hasCounter = false;
+  mlir::Value counter;
+  /// Offsets of the words that hand query tiles to consumers.
+  int64_t workBarriers = 0;
   /// Row of a lane's first value within its warp's rows, and its column.
   mlir::Value warpRow, laneRow, laneColumn;
   /// True if a slot may have been read since the last barrier.

@@ -231,11 +231,25 @@ Value KernelLowering::slotAddress(const LoweredRing &ring, Value base,
 }
 
 void KernelLowering::blockBarrier() {
-  NVVM::Barrier0Op::create(b, loc);
+  if (role == Role::Producer) {
+    NVVM::SyncWarpOp::create(b, loc, c32(-1));
+  } else if (role == Role::Consumer) {
+    // Barrier 0 is the whole block's.
+    NVVM::BarrierOp::create(b, loc, Type(), add(warpgroup, c32(1)), c32(128),
+                            NVVM::BarrierReductionAttr(), Value());
+  } else {
+    NVVM::Barrier0Op::create(b, loc);
+  }
   slotsRead = false;
 }
 
 void KernelLowering::lowerWait(tile::WaitOp op) {
+  if (role != Role::Everyone) {
+    const LoweredRing &ring = rings[op.getRing()];
+    auto [slot, phase] = slotAndPhase(scalars.lookup(op.getUse()), ring.stages);
+    waitBarrier(fullBarrier(ring, slot), phase);
+    return;
+  }
   NVVM::CpAsyncWaitGroupOp::create(
       b, loc, static_cast<uint32_t>(op.getOutstanding()));
   blockBarrier();
@@ -280,6 +294,10 @@ void KernelLowering::forElements(const LoweredRing &ring,
 
 
 void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
+  if (role == Role::Producer) {
+    lowerBulkLoad(op);
+    return;
+  }
   const LoweredView &view = views[op.getView()];
   const LoweredRing &ring = rings[op.getRing()];
   Value base = slotBase(op.getRing(), op.getUse());
@@ -346,6 +364,15 @@ void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
 }
 
 void KernelLowering::lowerPut(tile::PutOp op) {
+  if (role == Role::Consumer) {
+    // The thread that stored the slot before knows when it has been read.
+    when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
+                               c32(0)),
+         [&] {
+           NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, 0, b.getUnitAttr());
+         });
+    blockBarrier();
+  }
   const LoweredRing &ring = rings[op.getRing()];
   Value base = slotBase(op.getRing(), op.getUse());
   tile::FragmentLayout fragment = fragmentOf(op.getTile().getType());
@@ -380,6 +407,10 @@ void KernelLowering::lowerPut(tile::PutOp op) {
 }
 
 void KernelLowering::lowerCopyOut(tile::CopyOutOp op) {
+  if (role == Role::Consumer) {
+    lowerBulkStore(op);
+    return;
+  }
   blockBarrier();
   const LoweredView &view = views[op.getView()];
   const LoweredRing &ring = rings[op.getRing()];

@@ -74,6 +74,10 @@ void KernelLowering::mmaTf32(llvm::MutableArrayRef<Value> acc, ValueRange a,
 }
 
 void KernelLowering::lowerDotStart(tile::DotStartOp op) {
+  if (role == Role::Consumer) {
+    lowerWarpgroupDot(op);
+    return;
+  }
   tile::FragmentLayout out = fragmentOf(op.getResult().getType().getTile());
   Values acc = op.getAcc() ? tiles[op.getAcc()]
                            : Values(out.values(), cf32(0));

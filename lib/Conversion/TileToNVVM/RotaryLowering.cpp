@@ -13,6 +13,7 @@
 #include "KernelLowering.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
@@ -125,6 +126,12 @@ void KernelLowering::lowerRotateSlot(tile::RotateSlotOp op) {
                                   arith::MulFOp::create(b, loc, x, sin));
     storeMemory(u, ring.element, firstPlace);
     storeMemory(v, ring.element, secondPlace);
+  }
+  if (role == Role::Consumer) {
+    NVVM::FenceProxyOp::create(
+        b, loc, NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(b.getContext(),
+                                   NVVM::SharedSpace::shared_cta));
   }
   blockBarrier();
 }

@@ -82,6 +82,13 @@ struct ConvertTileToNVVMPass
     Builder b(&getContext());
     (*function)->setAttr("attnfuse.shared_bytes",
                          b.getI64IntegerAttr(lowering.sharedBytes()));
+    std::string extras = lowering.extras();
+    if (!extras.empty()) {
+      (*function)->setAttr("attnfuse.extras", b.getStringAttr(extras));
+    }
+    if (kernel.getScheduleAttr().getPersistent()) {
+      (*function)->setAttr("attnfuse.persistent", b.getI64IntegerAttr(1));
+    }
     (*function)->setAttr("attnfuse.threads",
                          b.getI64IntegerAttr(lowering.threads()));
     return success();

@@ -72,8 +72,8 @@ extern "C" FakeCuda *fakeCuda() {
   return &state;
 }
 
-extern "C" void fakeCudaPinHost(void *address, size_t bytes) {
-  blocks[reinterpret_cast<uint64_t>(address)] = {bytes, 0, true};
+extern "C" void fakeCudaAddMemory(uint64_t address, size_t bytes, bool host) {
+  blocks[address] = {bytes, 0, host};
 }
 
 static CUresult failing(const char *call) {

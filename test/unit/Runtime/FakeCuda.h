@@ -82,7 +82,8 @@ struct FakeCuda {
 
 /// The library's state; setting it to FakeCuda() starts anew.
 extern "C" FakeCuda *fakeCuda();
-/// Has the library treat memory as pinned host memory.
-extern "C" void fakeCudaPinHost(void *address, size_t bytes);
+/// Has the library know memory, which nobody reads, as a device's or the
+/// host's.
+extern "C" void fakeCudaAddMemory(uint64_t address, size_t bytes, bool host);
 
 #endif // ATTNFUSE_TEST_UNIT_RUNTIME_FAKECUDA_H

@@ -236,6 +236,42 @@ TEST_F(ParametersTest, RepeatedLaunchesUseNoHeapAndAskTheDriverLittle) {
   EXPECT_EQ(fake().numEncodings, encodings);
 }
 
+TEST_F(LaunchTest, AddressesOfAFewTensorsStayKnown) {
+  constexpr int kTensors = 16;
+  std::string arguments, operands;
+  for (int i = 0; i < kTensors; ++i) {
+    std::string comma = i ? "," : "";
+    arguments += comma + R"({"dtype": "f32", "shape": [null]})";
+    operands += comma + R"({"argument": )" + std::to_string(i) + "}";
+  }
+  ProgramHandle program =
+      load(R"({"version": 1, "chip": "sm_80", "ptx": 80, "arguments": [)" +
+           arguments + R"(], "steps": [{"kernel": "f", "threads": 32,
+           "operands": [)" +
+           operands + "]}]}");
+  // Chosen, so that the test does the same each time.
+  constexpr uint64_t kMemory = uint64_t(0x7f0) << 32;
+  addMemory(kMemory, 1 << 22, /*host=*/false);
+  unsigned seed = 1;
+  for (int i = 0; i < 50; ++i) {
+    std::vector<Tensor> tensors;
+    for (int j = 0; j < kTensors; ++j) {
+      seed = seed * 1664525 + 1013904223;
+      tensors.emplace_back(
+          reinterpret_cast<void *>(kMemory + seed % (1 << 22) / 512 * 512),
+          ATTNFUSE_F32, std::vector<int64_t>{8});
+    }
+    std::vector<attnfuse_tensor> inputs(tensors.begin(), tensors.end());
+    // Tensors of the rounds before may have to make room.
+    for (int j = 0; j < 4; ++j) {
+      ASSERT_EQ(launch(program, inputs, {}), ATTNFUSE_OK) << error();
+    }
+    int queries = fake().numPointerQueries;
+    ASSERT_EQ(launch(program, inputs, {}), ATTNFUSE_OK) << error();
+    EXPECT_EQ(fake().numPointerQueries, queries);
+  }
+}
+
 TEST_F(ParametersTest, NewTensorsUseNoHeapEither) {
   ASSERT_EQ(run(), ATTNFUSE_OK) << error();
   fake().record = false;

@@ -29,8 +29,9 @@ template <typename Function> static Function *symbol(const char *name) {
 
 FakeCuda &fake() { return *symbol<FakeCuda *()>("fakeCuda")(); }
 
-void pinHost(void *address, size_t bytes) {
-  symbol<void(void *, size_t)>("fakeCudaPinHost")(address, bytes);
+void addMemory(uint64_t address, size_t bytes, bool host) {
+  symbol<void(uint64_t, size_t, bool)>("fakeCudaAddMemory")(address, bytes,
+                                                            host);
 }
 
 TemporaryFolder::TemporaryFolder() {

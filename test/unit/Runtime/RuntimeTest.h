@@ -20,7 +20,7 @@
 
 /// The state of the fake driver, which the runtime opens too.
 FakeCuda &fake();
-void pinHost(void *address, size_t bytes);
+void addMemory(uint64_t address, size_t bytes, bool host);
 
 /// A folder that goes with the object.
 class TemporaryFolder {

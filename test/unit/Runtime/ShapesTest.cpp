@@ -176,7 +176,7 @@ TEST_F(ShapesTest, HostMemory) {
   k.data = host.data();
   EXPECT_THAT(refusal(), HasSubstr("argument 1 ('k') at 0x"));
   EXPECT_THAT(error(), HasSubstr("is not in memory of a GPU"));
-  pinHost(host.data(), host.size() * sizeof(float));
+  addMemory(reinterpret_cast<uint64_t>(host.data()), 400, /*host=*/true);
   EXPECT_THAT(refusal(), HasSubstr("is in host memory, not in a GPU's"));
   k.data = memory;
   out.data = host.data();

@@ -304,7 +304,9 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   let summary = "combine the rows or columns of a tile";
   let description = [{
     `max`, `min` or `add` over dimension 0 (rows) or 1 (columns), whose extent
-    becomes 1. A float maximum ignores NaN unless every element is NaN.
+    becomes 1. A float maximum ignores NaN unless every element is NaN. With
+    `partial` a lane combines only what it holds of each row; `tile.combine`
+    does the rest (scheduled state).
 
     Example:
     ```mlir
@@ -312,10 +314,11 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
     ```
     Errors: a dimension other than 0 and 1, a result of other extents.
   }];
-  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tile:$tile, I64Attr:$dimension);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tile:$tile, I64Attr:$dimension,
+                       UnitAttr:$partial);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = [{
-    $kind $tile `dim` $dimension attr-dict
+    $kind $tile `dim` $dimension (`partial` $partial^)? attr-dict
     `:` qualified(type($tile)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

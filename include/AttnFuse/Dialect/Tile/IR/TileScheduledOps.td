@@ -27,10 +27,14 @@ def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>, HasParent<"Kerne
     ```mlir
     %k = tile.alloc : !tile.ring<2x64x128xbf16, 128>
     ```
+    Where roles share out the warps, a use is free once `readers` warpgroups
+    have released it (0: every consumer).
+
     Errors: rings of a kernel that together exceed the chip's shared memory.
   }];
+  let arguments = (ins DefaultValuedAttr<I64Attr, "0">:$readers);
   let results = (outs Tile_Ring:$ring);
-  let assemblyFormat = "attr-dict `:` qualified(type($ring))";
+  let assemblyFormat = "(`readers` $readers^)? attr-dict `:` qualified(type($ring))";
 }
 
 def Tile_AsyncLoadOp : Tile_RingOp<"async_load"> {
@@ -166,7 +170,8 @@ def Tile_CopyOutOp : Tile_RingOp<"copy_out"> {
   let summary = "copy a slot to a view";
   let description = [{
     As `tile.store`: elements outside the view are dropped. The slot may be
-    overwritten once the next barrier or `tile.wait` has been passed.
+    overwritten once the next barrier or `tile.wait` has been passed, by `put`,
+    or, with `drained`, at once.
 
     Example:
     ```mlir
@@ -174,9 +179,11 @@ def Tile_CopyOutOp : Tile_RingOp<"copy_out"> {
     ```
   }];
   let arguments = (ins Tile_Ring:$ring, Index:$use, Tile_View:$view,
-                       Variadic<Index>:$indices, DenseI64ArrayAttr:$along);
+                       Variadic<Index>:$indices, DenseI64ArrayAttr:$along,
+                       UnitAttr:$drained);
   let assemblyFormat = [{
-    $ring `[` $use `]` `,` $view `[` $indices `]` `along` $along attr-dict
+    $ring `[` $use `]` `,` $view `[` $indices `]` `along` $along
+    (`drained` $drained^)? attr-dict
     `:` qualified(type($ring)) `,` qualified(type($view))
   }];
   let hasVerifier = 1;
@@ -298,6 +305,22 @@ def Tile_AnyOp : Tile_RingOp<"any"> {
   let hasVerifier = 1;
 }
 
+def Tile_CombineOp : Tile_PureOp<"combine", [AllTypesMatch<["tile", "result"]>]> {
+  let summary = "combine the lanes' parts of a reduction";
+  let description = [{
+    Of a column vector made by `tile.reduce ... partial`: afterwards every lane
+    of a row holds the value of the whole row.
+
+    Example:
+    ```mlir
+    %l = tile.combine add %part : !tile.tile<64x1xf32, #tile.fragment<4>>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tile:$tile);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$kind $tile attr-dict `:` qualified(type($tile))";
+}
+
 //===----------------------------------------------------------------------===//
 // Roles
 //===----------------------------------------------------------------------===//
@@ -328,6 +351,37 @@ def Tile_RolesOp : Tile_RingOp<"roles", [HasParent<"KernelOp">, NoTerminator, Si
     `producer` $producer_registers $producer `consumer` $consumer_registers $consumer attr-dict
   }];
   let hasVerifier = 1;
+}
+
+def Tile_WarpgroupOp : Tile_PureOp<"warpgroup"> {
+  let summary = "which consumer this is";
+  let description = [{
+    From 0, inside a consumer of `tile.roles`.
+
+    Example:
+    ```mlir
+    %w = tile.warpgroup
+    ```
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_NextWorkOp : Tile_RingOp<"next_work"> {
+  let summary = "the next query tile of a persistent block";
+  let description = [{
+    Call number n of a role returns the same number in every role of a block:
+    the producer takes it from a counter of the launch and hands it on. Numbers
+    from the grid's product on mean that nothing is left.
+
+    Example:
+    ```mlir
+    %t = tile.next_work %n
+    ```
+  }];
+  let arguments = (ins Index:$call);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$call attr-dict";
 }
 
 #endif // ATTNFUSE_DIALECT_TILE_IR_TILESCHEDULEDOPS
