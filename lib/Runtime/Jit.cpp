@@ -177,6 +177,18 @@ Status runtime::loadModule(const Driver &driver, const Manifest &manifest,
     code.remove_suffix(1);
   }
   std::string ptx(code);
+  if (manifest.chipSpecific) {
+    // The linker compiles for separate compilation, in which setmaxnreg is
+    // ignored: kernels with roles would spill and serialise their products. The
+    // driver keeps what it compiles in a cache of its own.
+    std::string log;
+    Status direct = loadDirectly(driver, ptx, loaded.module, log);
+    if (direct.ok()) {
+      loaded.log = std::move(log);
+      return {};
+    }
+    return withLog(std::move(direct), log);
+  }
   std::string key =
       DiskCache::key({kCacheVersion, ptx, manifest.chip,
                       concat("sm_", 10 * device.major + device.minor),

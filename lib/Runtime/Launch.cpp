@@ -232,13 +232,15 @@ static int64_t readInteger(const TensorView &scalar) {
 /// The offsets are those of layOutParameters, which held them to the buffer's
 /// size when the manifest was read.
 Status Program::packParameters(const Step &step, const Frame &frame,
-                               char *buffer, size_t &bytes) {
-  size_t offset = 0;
+                               ParameterBuffer &parameters) {
+  char *buffer = parameters.bytes;
+  size_t offset = 0, count = 0;
   auto put = [&](const auto &value) {
     constexpr size_t alignment = alignof(decltype(value));
     while (offset % alignment) {
       buffer[offset++] = 0;
     }
+    parameters.pointers[count++] = buffer + offset;
     std::memcpy(buffer + offset, &value, sizeof(value));
     offset += sizeof(value);
   };
@@ -279,7 +281,10 @@ Status Program::packParameters(const Step &step, const Frame &frame,
     }
     put(map);
   }
-  bytes = offset;
+  // The driver reads as many pointers as the kernel has parameters; what
+  // follows tells a debugger, or a test, where they end.
+  parameters.pointers[count] = buffer + offset;
+  parameters.pointers[count + 1] = nullptr;
   return {};
 }
 
@@ -313,20 +318,18 @@ Status Program::launch(const attnfuse_tensor *inputs, int numInputs,
         driver.cuMemsetD32Async(frame.counters, 0, plan.counters, stream),
         "cuMemsetD32Async", "the kernels' counters");
   }
-  alignas(64) char buffer[kMaxParameterBytes];
+  ParameterBuffer parameters;
   for (int i = 0; i < frame.numLaunches && status.ok(); ++i) {
     auto [index, blocks] = frame.launches[i];
     const Step &step = plan.steps[index];
-    size_t bytes;
-    status = packParameters(step, frame, buffer, bytes);
+    status = packParameters(step, frame, parameters);
     if (!status.ok()) {
       break;
     }
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
-                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     CUresult result = driver.cuLaunchKernel(
         kernels[kernelOfStep[index]].function, blocks, 1, 1, step.threads, 1, 1,
-        static_cast<unsigned>(step.shared), stream, nullptr, extra);
+        static_cast<unsigned>(step.shared), stream,
+        parameters.pointers, nullptr);
     if (result != CUDA_SUCCESS) {
       status = driver.fail(result, "cuLaunchKernel",
                            concat("kernel '", step.kernel, "', ", blocks,

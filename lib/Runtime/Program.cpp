@@ -199,7 +199,7 @@ Status Program::checkParameters(const Step &step, const Kernel &kernel) const {
   Status status;
   size_t count = 0;
   bool known = true;
-  layOutParameters(plan, step, [&](int offset, int size) {
+  layOutParameters(plan, step, [&](int, int size) {
     size_t itsOffset = 0;
     size_t itsSize = 0;
     if (!known || !status.ok()) {
@@ -213,11 +213,10 @@ Status Program::checkParameters(const Step &step, const Kernel &kernel) const {
                        "together");
     } else if (result != CUDA_SUCCESS) {
       known = false;
-    } else if (itsOffset != static_cast<size_t>(offset) ||
-               itsSize != static_cast<size_t>(size)) {
+    } else if (itsSize != static_cast<size_t>(size)) {
       status = invalid("parameter ", count, " of the code's kernel '",
-                       step.kernel, "' has ", itsSize, " bytes at ", itsOffset,
-                       ", that of the manifest ", size, " bytes at ", offset,
+                       step.kernel, "' has ", itsSize,
+                       " bytes, that of the manifest ", size,
                        ": they do not belong together");
     }
     ++count;

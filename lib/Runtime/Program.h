@@ -52,6 +52,12 @@ private:
     std::array<int64_t, kMaxRank> shape, strides;
   };
   struct Frame;
+  /// A kernel's parameters and where each begins. They go to the driver one by
+  /// one: it aligns them from an offset of its own.
+  struct ParameterBuffer {
+    alignas(64) char bytes[kMaxParameterBytes];
+    void *pointers[kMaxParameterBytes / 4 + 2];
+  };
 
   Program(const Driver &driver, Manifest manifest);
 
@@ -69,8 +75,8 @@ private:
                      int64_t &blocks) const;
   bool describeMaps(const Step &step, const Frame &frame,
                     std::string *reason) const;
-  Status packParameters(const Step &step, const Frame &frame, char *buffer,
-                        size_t &bytes);
+  Status packParameters(const Step &step, const Frame &frame,
+                        ParameterBuffer &parameters);
   std::string describeOperand(Operand operand) const;
 
   const Driver &driver;

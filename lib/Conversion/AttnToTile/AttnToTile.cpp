@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionKernel.h"
+#include "MaskCode.h"
 
 #include "AttnFuse/Analysis/Chip.h"
 #include "AttnFuse/Analysis/CpuSchedule.h"
@@ -116,32 +117,12 @@ private:
     if (!program.keyRopes.empty() && program.keyPlace() != RopePlace::Once) {
       return "keys are rotated in the loop";
     }
-    for (Value value : program.masks) {
-      std::string reason = needsClassification(value);
-      if (!reason.empty()) {
-        return reason;
-      }
-    }
-    return "";
-  }
-
-  /// Masks whose bounds do not say which tiles are empty.
-  static std::string needsClassification(Value mask) {
-    Operation *op = mask.getDefiningOp();
-    if (isa_and_nonnull<attn::DocumentOp, attn::BlockSparseOp, attn::MaskModOp>(
-            op)) {
-      return ("tiles of '" + op->getName().getStringRef() +
-              "' are classified one by one")
-          .str();
-    }
-    if (op) {
-      for (Value operand : op->getOperands()) {
-        if (isa<attn::MaskType>(operand.getType())) {
-          std::string reason = needsClassification(operand);
-          if (!reason.empty()) {
-            return reason;
-          }
-        }
+    if (!program.masks.empty()) {
+      auto model = buildMaskModel(
+          program.masks, program.product.getScores().getType(),
+          [&] { return program.product.emitOpError(); });
+      if (failed(model) || !MaskCode::boundsSuffice(*model)) {
+        return "tiles of the mask are classified one by one";
       }
     }
     return "";

@@ -23,9 +23,7 @@ MaskCode::MaskCode(KernelContext &context, const MaskModel &model,
     for (ArrayRef<int> literals :
          {ArrayRef<int>(term.positive), ArrayRef<int>(term.negative)}) {
       for (int atom : literals) {
-        auto prefix = dyn_cast<attn::PrefixOp>(model.atoms[atom]);
-        analytic &= static_cast<bool>(prefix);
-        if (prefix) {
+        if (auto prefix = dyn_cast<attn::PrefixOp>(model.atoms[atom])) {
           length(prefix);
         }
         if (auto document = dyn_cast<attn::DocumentOp>(model.atoms[atom])) {
@@ -44,7 +42,24 @@ MaskCode::MaskCode(KernelContext &context, const MaskModel &model,
   }
   fromZero &= !model.form.terms.empty();
   // A union's hull may have gaps: its tiles are then classified one by one.
-  analytic &= model.form.terms.size() <= 1 || fromZero;
+  analytic = boundsSuffice(model);
+}
+
+bool MaskCode::boundsSuffice(const MaskModel &model) {
+  bool analytic = true, fromZero = !model.form.terms.empty();
+  for (const MaskTerm &term : model.form.terms) {
+    for (ArrayRef<int> literals :
+         {ArrayRef<int>(term.positive), ArrayRef<int>(term.negative)}) {
+      for (int atom : literals) {
+        analytic &= isa<attn::PrefixOp>(model.atoms[atom]);
+      }
+    }
+    for (const Band &band : term.bands) {
+      fromZero &= !isFinite(band.lo);
+    }
+    fromZero &= term.negative.empty();
+  }
+  return analytic && (model.form.terms.size() <= 1 || fromZero);
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,10 @@ public:
   MaskCode(KernelContext &context, const MaskModel &model,
            const QueryTile &tile, int64_t rows, int64_t columns);
 
+  /// Whether the bounds of a mask alone find every tile that is empty or
+  /// whole, whatever the query tile.
+  static bool boundsSuffice(const MaskModel &model);
+
   /// True if bounds alone find every tile that is empty or whole, so that no
   /// tile has to be classified on its own.
   bool isAnalytic() const { return analytic; }

@@ -25,6 +25,19 @@ Value KernelLowering::emitMath(Operation *op, ValueRange operands) {
   if (isa<math::Exp2Op>(op)) {
     return ex2(operands[0]);
   }
+  // One instruction each; the passes of arith would compare and select.
+  if (isa<arith::MaxNumFOp>(op)) {
+    return LLVM::MaxNumOp::create(b, loc, operands[0], operands[1]);
+  }
+  if (isa<arith::MinNumFOp>(op)) {
+    return LLVM::MinNumOp::create(b, loc, operands[0], operands[1]);
+  }
+  if (isa<arith::MaximumFOp>(op)) {
+    return LLVM::MaximumOp::create(b, loc, operands[0], operands[1]);
+  }
+  if (isa<arith::MinimumFOp>(op)) {
+    return LLVM::MinimumOp::create(b, loc, operands[0], operands[1]);
+  }
   if (isa<math::ExpOp>(op)) {
     // 2^(hi) 2^(lo), lo what the product rounds away: errors of the argument
     // would be multiplied by its size.
@@ -191,10 +204,10 @@ Value KernelLowering::combine(tile::ReduceKind kind, Value x, Value y) {
     return isFloat ? Value(arith::AddFOp::create(b, loc, x, y))
                    : Value(arith::AddIOp::create(b, loc, x, y));
   case tile::ReduceKind::Max:
-    return isFloat ? Value(arith::MaxNumFOp::create(b, loc, x, y))
+    return isFloat ? Value(LLVM::MaxNumOp::create(b, loc, x, y))
                    : Value(arith::MaxSIOp::create(b, loc, x, y));
   case tile::ReduceKind::Min:
-    return isFloat ? Value(arith::MinNumFOp::create(b, loc, x, y))
+    return isFloat ? Value(LLVM::MinNumOp::create(b, loc, x, y))
                    : Value(arith::MinSIOp::create(b, loc, x, y));
   }
   llvm_unreachable("every kind is listed");

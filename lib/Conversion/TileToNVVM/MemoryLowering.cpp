@@ -89,7 +89,9 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   Values indices;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     indices.push_back(scalars.lookup(index));
-    start = add(start, mul(toI64(indices.back()), view.strides[dim]));
+    if (!llvm::is_contained(along, static_cast<int64_t>(dim))) {
+      start = add(start, mul(toI64(indices.back()), view.strides[dim]));
+    }
   }
   auto place = [&](int64_t dim, Value step) {
     Axis axis;
@@ -98,8 +100,9 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
     }
     Value position = add(indices[dim], step);
     axis.inside = less(position, view.sizes[dim]);
-    // Lanes beyond the end read the tile's first element.
-    Value inside = select(axis.inside, step, c32(0));
+    // Lanes beyond the end read the view's first element: the tile itself may
+    // lie beyond it.
+    Value inside = select(axis.inside, position, c32(0));
     axis.offset = mul(toI64(inside), view.strides[dim]);
     return axis;
   };

@@ -61,7 +61,8 @@ targetFor(llvm::StringRef chip) {
 }
 
 /// Tiles are unrolled and in registers already: what is left is to fold
-/// addresses and to move what does not vary out of the loops.
+/// addresses. What does not vary stays in the loops, where ptxas places it:
+/// moved out here it would hold registers that accumulators need.
 static llvm::Error cleanUp(llvm::Module &module, llvm::TargetMachine *target) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -74,11 +75,9 @@ static llvm::Error cleanUp(llvm::Module &module, llvm::TargetMachine *target) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager passes;
-  const char *text = std::getenv("ATTNFUSE_NVPTX_PASSES");
   if (llvm::Error error = builder.parsePassPipeline(
-          passes, text ? text
-                       : "function(early-cse,instcombine<max-iterations=1;no-"
-                         "verify-fixpoint>,loop-mssa(licm),early-cse)")) {
+          passes, "function(early-cse,instcombine<max-iterations=1;no-verify-"
+                  "fixpoint>,early-cse)")) {
     return error;
   }
   passes.run(module, modules);

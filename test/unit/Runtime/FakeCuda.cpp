@@ -325,21 +325,24 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned, unsigned,
                         CUstream stream, void **parameters, void **extra) {
   ENTER("cuLaunchKernel");
   ++fakeCuda()->numLaunches;
-  if (!contextDepth || parameters ||
-      extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
-      extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE) {
+  if (!contextDepth || !parameters || extra) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (!fakeCuda()->record) {
     return CUDA_SUCCESS;
+  }
+  // The runtime ends the list with where its buffer ends, and null.
+  void **last = parameters;
+  while (last[1]) {
+    ++last;
   }
   FakeLaunch launch{function->name,
                     gridX,
                     threads,
                     shared,
                     stream,
-                    std::string(static_cast<char *>(extra[1]),
-                                *static_cast<size_t *>(extra[3]))};
+                    std::string(static_cast<char *>(parameters[0]),
+                                static_cast<char *>(*last))};
   if (stream && stream->capturing) {
     stream->captured.push_back(std::move(launch));
   } else {

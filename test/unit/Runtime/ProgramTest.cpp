@@ -212,8 +212,8 @@ TEST_F(ProgramTest, ParametersOfTheCode) {
   parameters[3].second = 4;
   load(copyManifest(), ATTNFUSE_INVALID_ARGUMENT);
   EXPECT_EQ(error(),
-            "parameter 3 of the code's kernel 'copy_kernel' has 4 bytes at 24, "
-            "that of the manifest 8 bytes at 24: they do not belong together");
+            "parameter 3 of the code's kernel 'copy_kernel' has 4 bytes, "
+            "that of the manifest 8: they do not belong together");
   parameters[3].second = 8;
   parameters.pop_back();
   load(copyManifest(), ATTNFUSE_INVALID_ARGUMENT);
