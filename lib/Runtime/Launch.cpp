@@ -196,6 +196,11 @@ Status Program::planStep(int index, Frame &frame) {
     if (describeMaps(*step, frame, nullptr)) {
       break;
     }
+    if (step->otherwiseFill >= 0) {
+      // No blocks: the mark of a step that is filled in for.
+      frame.launches[frame.numLaunches++] = {index, 0};
+      return {};
+    }
     if (step->otherwise < 0) {
       std::string reason;
       describeMaps(*step, frame, &reason);
@@ -322,6 +327,17 @@ Status Program::launch(const attnfuse_tensor *inputs, int numInputs,
   for (int i = 0; i < frame.numLaunches && status.ok(); ++i) {
     auto [index, blocks] = frame.launches[i];
     const Step &step = plan.steps[index];
+    if (blocks == 0) {
+      const TensorView &view = frame.temporaries[step.otherwiseFill];
+      size_t bytes = static_cast<size_t>(sizeOf(view.dtype));
+      for (int d = 0; d < view.rank; ++d) {
+        bytes *= static_cast<size_t>(view.shape[d]);
+      }
+      status = driver.check(
+          driver.cuMemsetD8Async(view.address, 0xff, bytes, stream),
+          "cuMemsetD8Async", "marks of rows to compute");
+      continue;
+    }
     status = packParameters(step, frame, parameters);
     if (!status.ok()) {
       break;

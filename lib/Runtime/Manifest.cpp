@@ -445,6 +445,14 @@ int Reader::readStep(const Json &value, const std::string &where, int depth) {
   if (otherwise && !otherwise->is_null()) {
     step.otherwise = readStep(*otherwise, at(where, "otherwise"), depth + 1);
   }
+  const Json *fill = find(value, "otherwise_fill", where, /*required=*/false);
+  if (fill && !fill->is_null()) {
+    Operand target = readOperand(*fill, at(where, "otherwise_fill"));
+    if (status.ok() && target.kind != Operand::Kind::Temporary) {
+      error(at(where, "otherwise_fill"), "is not a temporary");
+    }
+    step.otherwiseFill = target.index;
+  }
   manifest.steps.push_back(std::move(step));
   return static_cast<int>(manifest.steps.size()) - 1;
 }

@@ -95,6 +95,9 @@ struct Step {
   /// Index into Manifest::steps of the step to take where a tensor map cannot
   /// be made; -1: none.
   int otherwise = -1;
+  /// The temporary whose bytes are all set instead, in that case; -1: none. A
+  /// later step then computes what this one would have.
+  int otherwiseFill = -1;
 };
 
 struct Manifest {

@@ -22,6 +22,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -424,13 +425,16 @@ TEST(Lengths, EmptyExtents) {
 // What is not read does not count
 //===----------------------------------------------------------------------===//
 
-TEST(Unread, NaNInRemovedKeysAndValues) {
+class Unread : public testing::TestWithParam<std::string> {};
+
+TEST_P(Unread, NaNInRemovedKeysAndValues) {
   for (const char *mask : {"causal", "window", "prefix_lengths", "document",
                            "block_sparse_wide", "mask_mod_table"}) {
     for (const char *normaliser : {"softmax", "relu_mean"}) {
       SCOPED_TRACE(mask);
       ProgramSpec spec;
       spec.pieces = {mask, normaliser};
+      spec.dtype = GetParam();
       spec.batch = 1;
       Program program = makeProgram(spec);
       Session session(program.text, "");
@@ -461,7 +465,8 @@ TEST(Unread, NaNInRemovedKeysAndValues) {
       for (size_t n = 0; n < got.size(); ++n) {
         if (std::isfinite(want[n])) {
           ++finite;
-          EXPECT_NEAR(got[n], want[n], 1e-4) << "element " << n;
+          EXPECT_NEAR(got[n], want[n], GetParam() == "f32" ? 1e-4 : 3e-2)
+              << "element " << n;
         } else {
           EXPECT_FALSE(std::isfinite(got[n])) << "element " << n;
         }
@@ -474,16 +479,24 @@ TEST(Unread, NaNInRemovedKeysAndValues) {
   }
 }
 
-TEST(Strides, ViewsEqualCopies) {
+INSTANTIATE_TEST_SUITE_P(Types, Unread, testing::ValuesIn(kTypes),
+                         [](const auto &info) { return info.param; });
+
+class Strides : public testing::TestWithParam<
+                    std::tuple<std::string, std::vector<std::string>>> {};
+
+TEST_P(Strides, ViewsEqualCopies) {
+  auto [dtype, pieces] = GetParam();
   ProgramSpec spec;
-  spec.pieces = {"bias", "causal"};
+  spec.pieces = pieces;
+  spec.dtype = dtype;
   Program program = makeProgram(spec);
   Session session(program.text, "");
   ASSERT_TRUE(session.ready());
   std::vector<HostTensor> arguments = makeArguments(session, program, 77, 77);
   auto plain = session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(plain));
-  HostTensor expected = llvm::cantFail((*plain)[0].convertTo(DType::F32));
+  HostTensor expected = (*plain)[0];
   // Each argument in turn: wider rows than are used, a transposed order, and a
   // last stride other than 1.
   for (size_t place = 0; place < arguments.size(); ++place) {
@@ -524,12 +537,28 @@ TEST(Strides, ViewsEqualCopies) {
       changed[place] = view;
       auto results = session.run(changed);
       ASSERT_TRUE(static_cast<bool>(results));
-      EXPECT_EQ(std::memcmp((*results)[0].data(), expected.data(),
-                            expected.sizeInBytes()),
-                0)
+      // Another kernel may serve other strides: it rounds elsewhere.
+      std::vector<double> got = (*results)[0].toDouble();
+      std::vector<double> want = expected.toDouble();
+      double worst = 0;
+      for (size_t n = 0; n < got.size(); ++n) {
+        double error = std::abs(got[n] - want[n]);
+        worst = std::isfinite(error) ? std::max(worst, error) : INFINITY;
+      }
+      EXPECT_LE(worst, dtype == "f32" ? 0 : 3e-2)
           << "argument " << place << ", form " << form;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Strides,
+    testing::Combine(
+        testing::ValuesIn(kTypes),
+        testing::Values(std::vector<std::string>{"bias", "causal"},
+                        std::vector<std::string>{"full"})),
+    [](const auto &info) {
+      return std::get<0>(info.param) + "_" + std::get<1>(info.param).back();
+    });
 
 } // namespace

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionKernel.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -303,6 +304,23 @@ Value AttentionCode::updateSum(Value sum, Value factor, Value added) {
                         });
 }
 
+Value AttentionCode::notFinite(Value accumulator) {
+  OpBuilder &b = context.builder;
+  // x * 0 is 0 for every finite x, and NaN for the others.
+  Value zeros = context.mapF32(
+      {accumulator}, rows,
+      cast<tile::TileType>(accumulator.getType()).getColumns(),
+      [&](IndexMath m, ValueRange args) { return m.mulf(args[0], m.f32(0)); });
+  Value sum = context.reduce(tile::ReduceKind::Add, zeros, 1);
+  return context
+      .map({sum}, rows, 1, {b.getI1Type()},
+           [&](IndexMath m, ValueRange args) {
+             return SmallVector<Value>{
+                 m.cmpf(arith::CmpFPredicate::UNE, args[0], m.f32(0))};
+           })
+      .front();
+}
+
 SmallVector<Value> AttentionCode::finishRows(const AttentionState &state) {
   OpBuilder &b = context.builder;
   Value sink;
@@ -369,4 +387,12 @@ Value AttentionCode::finishResult(Value accumulator, ValueRange row) {
       {accumulator}, rows,
       cast<tile::TileType>(accumulator.getType()).getColumns(),
       [&](IndexMath m, ValueRange args) { return m.mulf(args[0], share); });
+}
+
+bool attnfuse::needsMarks(AttentionProgram program) {
+  bool changes = llvm::any_of(program.scoreOps, [](Operation *op) {
+    return isa<attn::AdditiveBiasOp, attn::ScoreModOp>(op);
+  });
+  return program.aggregate &&
+         (!program.masks.empty() || changes || program.relu);
 }

@@ -80,6 +80,8 @@ protected:
   /// The accumulator as it leaves the kernel.
   mlir::Value finishResult(mlir::Value accumulator, mlir::ValueRange row);
 
+  /// i1 per row: whether an accumulator is not finite.
+  mlir::Value notFinite(mlir::Value accumulator);
   void readExtents();
   void placeHeads();
   mlir::Value headOf(mlir::Value tensor);

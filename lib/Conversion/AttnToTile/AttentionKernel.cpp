@@ -210,7 +210,7 @@ static SmallVector<Attribute> gridOver(MLIRContext *context, int64_t argument,
 FailureOr<tile::KernelOp> attnfuse::buildAttentionKernel(
     func::FuncOp source, StringRef name, const AttentionProgram &program,
     ValueRange inputs, ArrayRef<RankedTensorType> outputs,
-    tile::ScheduleAttr schedule, Value rotatedKey) {
+    tile::ScheduleAttr schedule, Value rotatedKey, Value marks) {
   KernelContext context(
       source, name, inputs, outputs,
       gridOver(source.getContext(), inputs.size(), schedule.getBlockM()));
@@ -219,7 +219,7 @@ FailureOr<tile::KernelOp> attnfuse::buildAttentionKernel(
       schedule.getRegisters()
           ? buildHopperAttention(context, program, schedule, rotatedKey)
       : schedule.getWarps()
-          ? buildGpuAttention(context, program, schedule, rotatedKey)
+          ? buildGpuAttention(context, program, schedule, rotatedKey, marks)
           : AttentionKernelBuilder(context, program, schedule, rotatedKey)
                 .build();
   if (failed(built)) {

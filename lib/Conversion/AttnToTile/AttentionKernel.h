@@ -18,7 +18,8 @@ mlir::FailureOr<tile::KernelOp>
 buildAttentionKernel(mlir::func::FuncOp source, llvm::StringRef name,
                      const AttentionProgram &program, mlir::ValueRange inputs,
                      llvm::ArrayRef<mlir::RankedTensorType> outputs,
-                     tile::ScheduleAttr schedule, mlir::Value rotatedKey);
+                     tile::ScheduleAttr schedule, mlir::Value rotatedKey,
+                     mlir::Value marks = {});
 
 /// Builds the kernel that applies `ropes` to a whole tensor of the function.
 tile::KernelOp buildRotationKernel(mlir::func::FuncOp source,
@@ -30,10 +31,17 @@ tile::KernelOp buildRotationKernel(mlir::func::FuncOp source,
 
 /// Bodies of scheduled kernels for GPUs, in kernels made by the functions
 /// above where the schedule has warps.
+/// `marks`, if any, is an input with a byte per row: query tiles without a mark
+/// are left as they are.
 mlir::LogicalResult buildGpuAttention(KernelContext &context,
                                       const AttentionProgram &program,
                                       tile::ScheduleAttr schedule,
-                                      mlir::Value rotatedKey);
+                                      mlir::Value rotatedKey,
+                                      mlir::Value marks);
+/// Whether a weight of 0 may meet a value that is not finite, so that the
+/// kernel for sm_90a marks rows that have to be computed again; its marks are
+/// its last output.
+bool needsMarks(AttentionProgram program);
 mlir::LogicalResult buildHopperAttention(KernelContext &context,
                                          const AttentionProgram &program,
                                          tile::ScheduleAttr schedule,

@@ -188,9 +188,12 @@ private:
     if (auto hopper = hopperScheduleFor(function, program)) {
       return hopper;
     }
-    if (failedSchedule) {
-      return {};
-    }
+    return failedSchedule ? tile::ScheduleAttr()
+                          : portableScheduleFor(function, program);
+  }
+
+  tile::ScheduleAttr portableScheduleFor(func::FuncOp function,
+                                         AttentionProgram program) {
     GpuProblem problem = problemOf(program);
     std::string considered;
     std::optional<GpuBlocks> blocks = choosePortableBlocks(
@@ -207,6 +210,12 @@ private:
       return {};
     }
     GpuBlocks chosen = blocks.value_or(GpuBlocks{64, 64, 4, 1});
+    if (chip == "sm_90a" && path != "portable") {
+      // The options are those of the kernel that this one stands in for.
+      return tile::ScheduleAttr::get(&getContext(), chosen.blockM,
+                                     chosen.blockN, chosen.warps, chosen.stages,
+                                     0, 0, 0, false, false);
+    }
     chosen.blockM = blockM ? blockM.getValue() : chosen.blockM;
     chosen.blockN = blockN ? blockN.getValue() : chosen.blockN;
     chosen.warps = warps ? warps.getValue() : chosen.warps;
@@ -348,21 +357,86 @@ private:
              << " and block_n = " << schedule.getBlockN() << " at width "
              << width << " need " << bytes << "; use smaller blocks";
     }
+    if (schedule.getRegisters()) {
+      return convertForHopper(function, *program, b, tensors, outputs, schedule,
+                              key);
+    }
     FailureOr<tile::KernelOp> kernel =
         buildAttentionKernel(function, (name + "_tile").str(), *program,
                              tensors, outputs, schedule, key);
     if (failed(kernel)) {
       return failure();
     }
+    return finish(function, launchAll(b, loc, *kernel, tensors, outputs,
+                                      program->query));
+  }
+
+  /// The kernel for sm_90a, and a portable one: for strides that tensor maps
+  /// cannot serve, and for query tiles in which a weight of 0 has met a value
+  /// that is not finite.
+  LogicalResult convertForHopper(func::FuncOp function,
+                                 const AttentionProgram &program, OpBuilder &b,
+                                 ArrayRef<Value> tensors,
+                                 ArrayRef<RankedTensorType> outputs,
+                                 tile::ScheduleAttr schedule, Value key) {
+    Location loc = function.getLoc();
+    StringRef name = function.getSymName();
+    tile::ScheduleAttr portable = portableScheduleFor(function, program);
+    if (!portable) {
+      return failure();
+    }
+    SmallVector<RankedTensorType> all(outputs);
+    bool marks = needsMarks(program);
+    if (marks) {
+      auto query = cast<RankedTensorType>(program.query.getType());
+      all.push_back(RankedTensorType::get(query.getShape().take_front(3),
+                                          b.getI8Type()));
+    }
+    FailureOr<tile::KernelOp> kernel =
+        buildAttentionKernel(function, (name + "_tile").str(), program, tensors,
+                             all, schedule, key);
+    if (failed(kernel)) {
+      return failure();
+    }
+    SmallVector<Value> results =
+        launchAll(b, loc, *kernel, tensors, all, program.query);
+    Operation *main = results.front().getDefiningOp();
+    Value marked = marks ? results.pop_back_val() : Value();
+    SmallVector<Value> inputs(tensors);
+    if (marks) {
+      inputs.push_back(marked);
+    }
+    FailureOr<tile::KernelOp> second =
+        buildAttentionKernel(function, (name + "_portable").str(), program,
+                             inputs, outputs, portable, key, marked);
+    if (failed(second)) {
+      return failure();
+    }
+    ++numKernels;
+    if (!marks) {
+      main->setAttr("otherwise",
+                    FlatSymbolRefAttr::get(second->getSymNameAttr()));
+      return finish(function, results);
+    }
+    main->setAttr("otherwise", b.getUnitAttr());
+    auto again = tile::LaunchOp::create(
+        b, loc, TypeRange(ValueRange(results)),
+        SymbolRefAttr::get(second->getSymNameAttr()), inputs, results);
+    return finish(function, SmallVector<Value>(again.getOutputs()));
+  }
+
+  SmallVector<Value> launchAll(OpBuilder &b, Location loc,
+                               tile::KernelOp kernel, ArrayRef<Value> tensors,
+                               ArrayRef<RankedTensorType> outputs, Value like) {
     SmallVector<Value> inits;
     for (RankedTensorType type : outputs) {
-      inits.push_back(emptyLike(b, loc, type, program->query));
+      inits.push_back(emptyLike(b, loc, type, like));
     }
     auto call = tile::LaunchOp::create(
         b, loc, TypeRange(ValueRange(inits)),
-        SymbolRefAttr::get(kernel->getSymNameAttr()), tensors, inits);
+        SymbolRefAttr::get(kernel.getSymNameAttr()), tensors, inits);
     ++numKernels;
-    return finish(function, SmallVector<Value>(call.getOutputs()));
+    return SmallVector<Value>(call.getOutputs());
   }
 
   Value launch(OpBuilder &b, Location loc, tile::KernelOp kernel,

@@ -34,9 +34,10 @@ class GpuAttentionKernelBuilder : AttentionCode {
 public:
   GpuAttentionKernelBuilder(KernelContext &context,
                             const AttentionProgram &program,
-                            tile::ScheduleAttr schedule, Value rotatedKey)
+                            tile::ScheduleAttr schedule, Value rotatedKey,
+                            Value marks)
       : AttentionCode(context, program, schedule, rotatedKey),
-        schedule(schedule) {}
+        schedule(schedule), marks(marks) {}
 
   LogicalResult build();
 
@@ -66,6 +67,7 @@ private:
   void finish(State state);
 
   tile::ScheduleAttr schedule;
+  Value marks;
   Value queryRing, keyRing, valueRing;
   KeyTiles keys;
 };
@@ -324,19 +326,7 @@ State GpuAttentionKernelBuilder::run(bool guarded) {
 
 State GpuAttentionKernelBuilder::guardedAgain(State state) {
   OpBuilder &b = context.builder;
-  int64_t width = cast<tile::TileType>(state.accumulator.getType()).getColumns();
-  // x * 0 is 0 for every finite x, and NaN for the others.
-  Value zeros = context.mapF32(
-      {state.accumulator}, rows, width,
-      [&](IndexMath m, ValueRange args) { return m.mulf(args[0], m.f32(0)); });
-  Value sum = context.reduce(tile::ReduceKind::Add, zeros, 1);
-  Value bad = context
-                  .map({sum}, rows, 1, {b.getI1Type()},
-                       [&](IndexMath m, ValueRange args) {
-                         return SmallVector<Value>{m.cmpf(
-                             arith::CmpFPredicate::UNE, args[0], m.f32(0))};
-                       })
-                  .front();
+  Value bad = notFinite(state.accumulator);
   Value again =
       tile::AnyOp::create(b, context.loc, b.getI1Type(),
                           tile::VoteScope::Block, bad);
@@ -417,22 +407,48 @@ LogicalResult GpuAttentionKernelBuilder::build() {
     Value values = program.aggregate.getValue();
     valueRing = allocate(stages, columns, width(values), elementOf(values));
   }
-  keys = keyTiles();
-  State state = run(/*guarded=*/false);
-  if (valueRing && (mask || guardAll)) {
-    state = guardedAgain(state);
+  auto compute = [&] {
+    keys = keyTiles();
+    State state = run(/*guarded=*/false);
+    if (valueRing && (mask || guardAll)) {
+      state = guardedAgain(state);
+    }
+    finish(state);
+  };
+  OpBuilder &b = context.builder;
+  if (!marks) {
+    compute();
+  } else {
+    Value marked = context.load(context.get(marks),
+                                {tile.batch, tile.head, tile.i0}, {2, -1}, rows,
+                                1, b.getI8Type());
+    Value bits =
+        context
+            .map({marked}, rows, 1, {b.getI1Type()},
+                 [&](IndexMath m, ValueRange args) {
+                   Value zero = arith::ConstantIntOp::create(b, m.loc, 0, 8);
+                   return SmallVector<Value>{
+                       m.cmp(arith::CmpIPredicate::ne, args[0], zero)};
+                 })
+            .front();
+    Value any = tile::AnyOp::create(b, context.loc, b.getI1Type(),
+                                    tile::VoteScope::Block, bits);
+    scf::IfOp::create(b, context.loc, any, [&](OpBuilder &, Location loc) {
+      compute();
+      scf::YieldOp::create(b, loc);
+    });
   }
-  finish(state);
-  tile::ReturnOp::create(context.builder, context.loc);
+  tile::ReturnOp::create(b, context.loc);
   return success();
 }
 
 LogicalResult attnfuse::buildGpuAttention(KernelContext &context,
                                           const AttentionProgram &program,
                                           tile::ScheduleAttr schedule,
-                                          Value rotatedKey) {
+                                          Value rotatedKey, Value marks) {
   context.layout = tile::FragmentAttr::get(context.builder.getContext(),
                                            schedule.getWarps());
-  return GpuAttentionKernelBuilder(context, program, schedule, rotatedKey)
+  return GpuAttentionKernelBuilder(context, program, schedule, rotatedKey,
+                                   marks)
       .build();
 }

@@ -516,6 +516,18 @@ void Consumer::finish(State state, Value use) {
   OpBuilder &b = context.builder;
   unsigned nextOutput = 0;
   SmallVector<Value> row;
+  if (needsMarks(program)) {
+    Value bad = notFinite(state.accumulator);
+    Value mark = context
+                     .map({bad}, rows, 1, {b.getI8Type()},
+                          [&](IndexMath m, ValueRange args) {
+                            return SmallVector<Value>{arith::ExtUIOp::create(
+                                b, m.loc, b.getI8Type(), args[0])};
+                          })
+                     .front();
+    context.store(mark, context.lastOutput(),
+                  {tile.batch, tile.head, tile.i0}, {2, -1});
+  }
   if (program.softmax) {
     state.sum = context.combine(tile::ReduceKind::Add, state.sum);
     row = finishRows(state);

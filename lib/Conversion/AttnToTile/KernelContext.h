@@ -31,6 +31,7 @@ public:
   /// Scalars computed in the source are cloned into the kernel's entry.
   mlir::Value get(mlir::Value source);
   mlir::Value output(unsigned index) { return outputs[index]; }
+  mlir::Value lastOutput() { return outputs.back(); }
 
   IndexMath math() { return {builder, loc}; }
   mlir::Value dim(mlir::Value view, int64_t dimension);

@@ -51,6 +51,12 @@ struct ConvertTileToNVVMPass
         return;
       }
       launch->setAttr("grid", kernel.getGrid());
+      if (auto other = launch->getAttrOfType<FlatSymbolRefAttr>("otherwise")) {
+        auto second = module.lookupSymbol<tile::KernelOp>(other.getAttr());
+        launch->setAttr("otherwise_grid", second.getGrid());
+        launch->setAttr("otherwise",
+                        SymbolRefAttr::get(target.getSymNameAttr(), {other}));
+      }
       launch.setKernelAttr(SymbolRefAttr::get(
           target.getSymNameAttr(),
           {FlatSymbolRefAttr::get(kernel.getSymNameAttr())}));

@@ -210,15 +210,16 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Error executeLaunch(tile::LaunchOp op) {
+  /// The step that runs a kernel on operands.
+  llvm::Expected<json> stepFor(tile::LaunchOp op, SymbolRefAttr symbol,
+                               ArrayAttr grid, const json &operands) {
     auto function = dyn_cast_or_null<LLVM::LLVMFuncOp>(
-        SymbolTable::lookupNearestSymbolFrom(module, op.getKernelAttr()));
-    auto grid = op->getAttrOfType<ArrayAttr>("grid");
+        SymbolTable::lookupNearestSymbolFrom(module, symbol));
     if (!function || !grid) {
       return errorAt(op.getLoc(), "the launch's kernel has not been lowered");
     }
     json step;
-    step["kernel"] = op.getKernelAttr().getLeafReference().str();
+    step["kernel"] = symbol.getLeafReference().str();
     step["threads"] =
         function->getAttrOfType<IntegerAttr>("attnfuse.threads").getInt();
     step["shared"] =
@@ -230,16 +231,7 @@ private:
                               {"dimension", extent.getDim()},
                               {"divisor", extent.getDiv()}});
     }
-    step["operands"] = json::array();
-    SmallVector<Value> operands(op.getInputs());
-    llvm::append_range(operands, op.getInits());
-    for (Value operand : operands) {
-      if (!values[operand].is_object()) {
-        return errorAt(op.getLoc(), "a launch takes tensors and scalar "
-                                    "arguments of the function");
-      }
-      step["operands"].push_back(values[operand]);
-    }
+    step["operands"] = operands;
     step["extras"] = json::array();
     if (auto extras = function->getAttrOfType<StringAttr>("attnfuse.extras")) {
       step["extras"] = json::parse(extras.getValue().str());
@@ -248,7 +240,40 @@ private:
             function->getAttrOfType<IntegerAttr>("attnfuse.persistent")) {
       step["persistent"] = persistent.getInt();
     }
-    manifest["steps"].push_back(step);
+    return step;
+  }
+
+  llvm::Error executeLaunch(tile::LaunchOp op) {
+    json operands = json::array();
+    SmallVector<Value> list(op.getInputs());
+    llvm::append_range(list, op.getInits());
+    for (Value operand : list) {
+      if (!values[operand].is_object()) {
+        return errorAt(op.getLoc(), "a launch takes tensors and scalar "
+                                    "arguments of the function");
+      }
+      operands.push_back(values[operand]);
+    }
+    auto step = stepFor(op, op.getKernelAttr(),
+                        op->getAttrOfType<ArrayAttr>("grid"), operands);
+    if (!step) {
+      return step.takeError();
+    }
+    // What is done where tensor maps cannot serve the strides: another kernel,
+    // or marks (the last output) for the launch that follows.
+    Attribute otherwise = op->getAttr("otherwise");
+    if (auto symbol = dyn_cast_or_null<SymbolRefAttr>(otherwise)) {
+      auto other =
+          stepFor(op, symbol, op->getAttrOfType<ArrayAttr>("otherwise_grid"),
+                  operands);
+      if (!other) {
+        return other.takeError();
+      }
+      (*step)["otherwise"] = *other;
+    } else if (otherwise) {
+      (*step)["otherwise_fill"] = operands.back();
+    }
+    manifest["steps"].push_back(*step);
     for (auto [result, init] : llvm::zip(op.getOutputs(), op.getInits())) {
       values[result] = values[init];
     }
@@ -280,12 +305,23 @@ private:
       }
     }
     manifest["temporaries"] = kept;
+    auto rename = [&](json &operand) {
+      if (operand.contains("temporary")) {
+        size_t number = operand["temporary"];
+        operand = results.count(number) ? json{{"result", results[number]}}
+                                        : json{{"temporary", moved[number]}};
+      }
+    };
     for (json &step : manifest["steps"]) {
       for (json &operand : step["operands"]) {
-        if (operand.contains("temporary")) {
-          size_t number = operand["temporary"];
-          operand = results.count(number) ? json{{"result", results[number]}}
-                                          : json{{"temporary", moved[number]}};
+        rename(operand);
+      }
+      if (step.contains("otherwise_fill")) {
+        rename(step["otherwise_fill"]);
+      }
+      if (step.contains("otherwise")) {
+        for (json &operand : step["otherwise"]["operands"]) {
+          rename(operand);
         }
       }
     }
