@@ -8,6 +8,7 @@
 
 #include "AttnFuse/Analysis/Chip.h"
 #include "AttnFuse/Target/NVPTX/GpuSession.h"
+#include "AttnFuse/Target/NVPTX/NVPTX.h"
 
 #include <cmath>
 
@@ -91,9 +92,18 @@ llvm::Error attnfuse::run::runOnGpu(int ordinal, ModuleOp module,
     return program.takeError();
   }
   double start = seconds();
-  if (llvm::Error error = gpu.load(program->ptx, program->manifest)) {
+  std::string code = program->ptx, log;
+  if (options.assembler == "ptxas") {
+    auto cubin = assemblePTX(program->ptx, chip, log);
+    if (!cubin) {
+      return cubin.takeError();
+    }
+    code = std::move(*cubin);
+  }
+  if (llvm::Error error = gpu.load(code, program->manifest)) {
     return error;
   }
+  log = log.empty() ? gpu.log() : log;
   report.loadSeconds = seconds() - start;
   report.passSeconds = program->passSeconds;
   report.codeSeconds = program->codeSeconds;
@@ -107,6 +117,15 @@ llvm::Error attnfuse::run::runOnGpu(int ordinal, ModuleOp module,
         std::to_string(kernel.shared_bytes) + " bytes of shared memory, " +
         std::to_string(kernel.blocks_per_unit) +
         " blocks per multiprocessor");
+  }
+
+  SmallVector<StringRef> lines;
+  StringRef(log).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) {
+    // What the assembler holds against the code: each costs speed.
+    if (line.contains("C75") || line.contains("arning")) {
+      report.explanation.push_back("assembler: " + line.trim().str());
+    }
   }
 
   if (llvm::Error error = gpu.bind(inputs)) {

@@ -98,6 +98,11 @@ struct Flags {
       cl::desc("Further options of the compiler's pipeline, e.g. "
                "'rescale=0 scheduler=grid path=portable'"),
       cl::value_desc("options"), cl::cat(category)};
+  cl::opt<std::string> assembler{
+      "assembler",
+      cl::desc("Who makes machine code for a GPU: driver or ptxas (default: "
+               "driver)"),
+      cl::value_desc("name"), cl::init("driver"), cl::cat(category)};
   cl::opt<int64_t> warps{
       "warps", cl::desc("Warps per query tile on a GPU (default: the chip's)"),
       cl::init(0), cl::cat(category)};
@@ -142,6 +147,7 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
   options.chip = flags.chip;
   options.warps = flags.warps;
   options.pipeline = flags.pipeline;
+  options.assembler = flags.assembler;
   options.stages = flags.stages;
   options.blockM = flags.blockM;
   options.blockN = flags.blockN;
@@ -210,6 +216,11 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
     return llvm::createStringError("--emit takes 'tile', 'llvm', 'ptx', "
                                    "'cubin' or 'manifest', got '" +
                                    options.emit + "'");
+  }
+  if (options.assembler != "driver" && options.assembler != "ptxas") {
+    return llvm::createStringError("--assembler takes 'driver' or 'ptxas', "
+                                   "got '" +
+                                   options.assembler + "'");
   }
   if (!options.rope.empty() && options.rope != "in_loop" &&
       options.rope != "once") {

@@ -40,6 +40,8 @@ struct Options {
   int64_t blockM = 0, blockN = 0, warps = 0, stages = 0;
   /// Further options of the pipeline, as it takes them.
   std::string pipeline;
+  /// Who makes machine code for a GPU: "driver" or "ptxas".
+  std::string assembler;
 };
 
 /// Reads the command line; an error says which flag is wrong and what it takes.

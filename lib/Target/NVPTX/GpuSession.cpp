@@ -170,6 +170,10 @@ std::vector<attnfuse_kernel_info> GpuSession::kernels() const {
   return list;
 }
 
+std::string GpuSession::log() const {
+  return attnfuse_program_log(state->program);
+}
+
 llvm::Error GpuSession::bind(llvm::ArrayRef<HostTensor> inputs) {
   state->release();
   runtime::Device &device = *state->device;

@@ -28,10 +28,10 @@ tile.kernel @portable(%q: !tile.view<1x8x?x128xbf16>, %k: !tile.view<1x8x?x128xb
   // An explicit 0 is the default.
   // CHECK: tile.wait %[[K]][%{{.*}}] : !tile.ring<2x64x128xbf16, 128>
   tile.wait %rk[%c1] outstanding 0 : !tile.ring<2x64x128xbf16, 128>
-  // CHECK: tile.rotate_slot %[[Q]][%{{.*}}], %[[I:.*]] {frequencies = array<f64: 1.000000e+00, 1.000000e-02>, pairs = 2 : i64} : !tile.ring<1x128x128xbf16, 128>
-  tile.rotate_slot %rq[%c0], %i {frequencies = array<f64: 1.0, 0.01>, pairs = 2 : i64} : !tile.ring<1x128x128xbf16, 128>
-  // CHECK: tile.rotate_slot %[[Q]][%{{.*}}], %[[I]] tables %[[T:.*]], %[[T]] : !tile.view<?x64xf32>, !tile.view<?x64xf32> interleaved {magnitude = 1.250000e+00 : f64, pairs = 64 : i64} : !tile.ring<1x128x128xbf16, 128>
-  tile.rotate_slot %rq[%c0], %i tables %t, %t : !tile.view<?x64xf32>, !tile.view<?x64xf32> interleaved {magnitude = 1.25, pairs = 64 : i64} : !tile.ring<1x128x128xbf16, 128>
+  // CHECK: tile.rotate_slot %[[Q]][%{{.*}}], %[[I:.*]] {frequencies = array<f64: 1.000000e+00, 1.000000e-02>, magnitude = 1.250000e+00 : f64, pairs = 2 : i64} : !tile.ring<1x128x128xbf16, 128>
+  tile.rotate_slot %rq[%c0], %i {frequencies = array<f64: 1.0, 0.01>, magnitude = 1.25, pairs = 2 : i64} : !tile.ring<1x128x128xbf16, 128>
+  // CHECK: tile.rotate_slot %[[Q]][%{{.*}}], %[[I]] tables %[[T:.*]], %[[T]] : !tile.view<?x64xf32>, !tile.view<?x64xf32> interleaved {pairs = 64 : i64} : !tile.ring<1x128x128xbf16, 128>
+  tile.rotate_slot %rq[%c0], %i tables %t, %t : !tile.view<?x64xf32>, !tile.view<?x64xf32> interleaved {pairs = 64 : i64} : !tile.ring<1x128x128xbf16, 128>
   // CHECK: %[[P:.*]] = tile.dot_start %[[Q]][%{{.*}}], %[[K]][%{{.*}}] transpose_b : !tile.ring<1x128x128xbf16, 128>, !tile.ring<2x64x128xbf16, 128> -> !tile.pending<128x64xf32, #tile.fragment<4>>
   %p = tile.dot_start %rq[%c0], %rk[%c1] transpose_b : !tile.ring<1x128x128xbf16, 128>, !tile.ring<2x64x128xbf16, 128> -> !tile.pending<128x64xf32, #tile.fragment<4>>
   // CHECK: %[[S:.*]] = tile.dot_wait %[[P]] outstanding 1 : !tile.pending<128x64xf32, #tile.fragment<4>> -> !tile.tile<128x64xf32, #tile.fragment<4>>

@@ -34,6 +34,9 @@ public:
   /// What the driver says of the kernels: registers, occupancy.
   std::vector<attnfuse_kernel_info> kernels() const;
 
+  /// What the driver's compiler said of the code.
+  std::string log() const;
+
   /// Copies the arguments to the device as they are, strides included, and
   /// makes room for results and workspace.
   llvm::Error bind(llvm::ArrayRef<HostTensor> inputs);

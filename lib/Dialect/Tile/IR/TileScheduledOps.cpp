@@ -10,9 +10,50 @@
 using namespace mlir;
 using namespace attnfuse::tile;
 
+/// What lanes hold: without a fragment no one knows which, and it has to be
+/// shared out among the warps that run the operation.
+static LogicalResult verifyFragment(Operation *op, TileType tile) {
+  auto fragment = dyn_cast_or_null<FragmentAttr>(tile.getLayout());
+  if (!fragment) {
+    return op->emitOpError()
+           << "expected a tile with a fragment as its layout, got " << tile;
+  }
+  auto kernel = op->getParentOfType<KernelOp>();
+  ScheduleAttr schedule = kernel ? kernel.getScheduleAttr() : ScheduleAttr();
+  if (!schedule || !schedule.getWarps()) {
+    return success();
+  }
+  int64_t warps = op->getParentOfType<RolesOp>() ? 4 : schedule.getWarps();
+  if (fragment.getWarps() != warps) {
+    return op->emitOpError() << "expected a tile shared out among the " << warps
+                             << " warps that compute it, got " << tile;
+  }
+  return success();
+}
+
+/// Rings are places, not values: which one is meant is known at compile time.
+static LogicalResult verifyRing(Operation *op, Value ring) {
+  if (op->getParentOfType<KernelOp>() && !ring.getDefiningOp<AllocOp>()) {
+    return op->emitOpError() << "expected a ring of a tile.alloc";
+  }
+  return success();
+}
+
+/// A pending tile is a tile: extents, element type and layout.
+static LogicalResult verifyPending(Operation *op, PendingType type) {
+  auto emitError = [&] { return op->emitOpError(); };
+  if (failed(TileType::verify(emitError, type.getShape(),
+                              type.getElementType(), type.getLayout()))) {
+    return failure();
+  }
+  return verifyFragment(op, type.getTile());
+}
+
 /// Indices, `along` and element types of a copy between a view and a slot.
 static LogicalResult verifyCopy(Operation *op, ViewType view, size_t numIndices,
-                                ArrayRef<int64_t> along, RingType ring) {
+                                ArrayRef<int64_t> along,
+                                TypedValue<RingType> place) {
+  RingType ring = place.getType();
   if (static_cast<int64_t>(numIndices) != view.getRank()) {
     return op->emitOpError() << "expected one index per dimension of the view, "
                              << view.getRank() << ", got " << numIndices;
@@ -27,20 +68,23 @@ static LogicalResult verifyCopy(Operation *op, ViewType view, size_t numIndices,
     return op->emitOpError() << "expected a ring of " << view.getElementType()
                              << ", got " << ring;
   }
-  return success();
+  return verifyRing(op, place);
 }
 
 LogicalResult AsyncLoadOp::verify() {
   return verifyCopy(*this, getView().getType(), getIndices().size(), getAlong(),
-                    getRing().getType());
+                    getRing());
 }
 
 LogicalResult CopyOutOp::verify() {
   return verifyCopy(*this, getView().getType(), getIndices().size(), getAlong(),
-                    getRing().getType());
+                    getRing());
 }
 
 LogicalResult RotateSlotOp::verify() {
+  if (failed(verifyRing(*this, getRing()))) {
+    return failure();
+  }
   auto pairs = static_cast<int64_t>(getPairs());
   if (pairs < 1 || 2 * pairs > getRing().getType().getColumns()) {
     return emitOpError() << "expected 1 to "
@@ -50,14 +94,32 @@ LogicalResult RotateSlotOp::verify() {
   if (static_cast<bool>(getCos()) != static_cast<bool>(getSin())) {
     return emitOpError() << "expected both tables or none";
   }
-  if (!getCos() && static_cast<int64_t>(getFrequencies().size()) != pairs) {
-    return emitOpError() << "expected one frequency per pair (" << pairs
-                         << "), got " << getFrequencies().size();
+  if (!getCos()) {
+    if (static_cast<int64_t>(getFrequencies().size()) != pairs) {
+      return emitOpError() << "expected one frequency per pair (" << pairs
+                           << "), got " << getFrequencies().size();
+    }
+    return success();
+  }
+  for (ViewType table : {getCos().getType(), getSin().getType()}) {
+    if (table.getRank() != 2 || !isa<FloatType>(table.getElementType()) ||
+        (!ShapedType::isDynamic(table.getShape()[1]) &&
+         table.getShape()[1] != pairs)) {
+      return emitOpError() << "expected tables of floats with " << pairs
+                           << " columns, one per pair, got " << table;
+    }
+  }
+  if (!getFrequencies().empty() || !getMagnitude().isExactlyValue(1.0)) {
+    return emitOpError() << "expected neither frequencies nor a magnitude "
+                            "beside tables";
   }
   return success();
 }
 
 LogicalResult PutOp::verify() {
+  if (failed(verifyRing(*this, getRing()))) {
+    return failure();
+  }
   TileType tile = getTile().getType();
   RingType ring = getRing().getType();
   if (tile.getRows() != ring.getRows() ||
@@ -65,10 +127,17 @@ LogicalResult PutOp::verify() {
     return emitOpError() << "expected a slot of the tile's extents, got "
                          << tile << " and " << ring;
   }
-  return success();
+  if (!tile.getElementType().isF32()) {
+    return emitOpError() << "expected a tile of f32, got " << tile;
+  }
+  return verifyFragment(*this, tile);
 }
 
 LogicalResult DotStartOp::verify() {
+  if (failed(verifyPending(*this, getResult().getType())) ||
+      failed(verifyRing(*this, getRhs()))) {
+    return failure();
+  }
   Type lhsElement;
   int64_t rows, inner;
   if (auto ring = dyn_cast<RingType>(getLhs().getType())) {
@@ -78,6 +147,9 @@ LogicalResult DotStartOp::verify() {
     if (!getLhsUse()) {
       return emitOpError() << "expected the use of the left ring";
     }
+    if (failed(verifyRing(*this, getLhs()))) {
+      return failure();
+    }
   } else {
     auto tile = cast<TileType>(getLhs().getType());
     rows = tile.getRows();
@@ -85,6 +157,11 @@ LogicalResult DotStartOp::verify() {
     lhsElement = tile.getElementType();
     if (getLhsUse()) {
       return emitOpError() << "expected no use for a left factor in registers";
+    }
+    if (tile.getLayout() != getResult().getType().getLayout()) {
+      return emitOpError() << "expected a left factor with the result's "
+                              "layout, got "
+                           << tile << " and " << getResult().getType();
     }
   }
   RingType rhs = getRhs().getType();
@@ -106,10 +183,22 @@ LogicalResult DotStartOp::verify() {
                          << lhsElement << ", " << rhs.getElementType()
                          << " and " << result.getElementType();
   }
+  // Matrix instructions take k-steps of 32 bytes; right factors of 16 bits are
+  // read two tiles of 8 columns at a time.
+  int64_t step = lhsElement.isF32() ? 8 : 16;
+  if (inner % step || columns % step) {
+    return emitOpError() << "expected an inner extent and columns in multiples "
+                            "of "
+                         << step << " for factors of " << lhsElement
+                         << ", got " << inner << " and " << columns;
+  }
   return success();
 }
 
 LogicalResult DotWaitOp::verify() {
+  if (failed(verifyPending(*this, getPending().getType()))) {
+    return failure();
+  }
   if (getPending().getType().getTile() != getResult().getType()) {
     return emitOpError() << "expected a result of type "
                          << getPending().getType().getTile() << ", got "
@@ -119,6 +208,9 @@ LogicalResult DotWaitOp::verify() {
 }
 
 LogicalResult DotGuardedOp::verify() {
+  if (failed(verifyRing(*this, getRhs()))) {
+    return failure();
+  }
   TileType lhs = getLhs().getType(), acc = getAcc().getType();
   RingType rhs = getRhs().getType();
   if (lhs.getColumns() != rhs.getRows() || acc.getRows() != lhs.getRows() ||
@@ -126,28 +218,40 @@ LogicalResult DotGuardedOp::verify() {
     return emitOpError() << "expected MxK times KxN plus MxN, got " << lhs
                          << ", " << rhs << " and " << acc;
   }
-  return success();
+  if (!lhs.getElementType().isF32() || !acc.getElementType().isF32() ||
+      lhs.getLayout() != acc.getLayout()) {
+    return emitOpError() << "expected tiles of f32 with one layout, got " << lhs
+                         << " and " << acc;
+  }
+  return verifyFragment(*this, lhs);
 }
 
 LogicalResult CastOp::verify() {
   TileType from = getTile().getType(), to = getResult().getType();
   if (from.getShape() != to.getShape() ||
-      !isa<FloatType>(from.getElementType()) ||
+      from.getLayout() != to.getLayout() || !from.getElementType().isF32() ||
       !isa<FloatType>(to.getElementType())) {
-    return emitOpError() << "expected float tiles of the same extents, got "
+    return emitOpError() << "expected a tile of f32 and one of floats with the "
+                            "same extents and layout, got "
                          << from << " and " << to;
   }
-  return success();
+  return verifyFragment(*this, from);
 }
 
 LogicalResult AnyOp::verify() {
   if (!getTile().getType().getElementType().isInteger(1)) {
     return emitOpError() << "expected a tile of i1, got " << getTile().getType();
   }
-  return success();
+  return verifyFragment(*this, getTile().getType());
 }
 
 LogicalResult RolesOp::verify() {
+  Operation *previous = (*this)->getPrevNode();
+  for (; previous; previous = previous->getPrevNode()) {
+    if (isa<RolesOp>(previous)) {
+      return emitOpError() << "expected one tile.roles in a kernel";
+    }
+  }
   for (uint64_t budget : {getProducerRegisters(), getConsumerRegisters()}) {
     if (budget % 8 || budget < 24 || budget > 240) {
       return emitOpError() << "expected budgets that are multiples of 8 from "

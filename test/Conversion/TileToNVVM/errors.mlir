@@ -1,0 +1,78 @@
+// RUN: attnfuse-opt %s --convert-tile-to-nvvm="chip=sm_86" --split-input-file --verify-diagnostics --allow-unregistered-dialect
+// RUN: not attnfuse-opt %s --convert-tile-to-nvvm="chip=sm_75" --split-input-file --allow-unregistered-dialect 2>&1 | FileCheck %s
+// CHECK: error: unknown chip 'sm_75'; known: {{.*}}, sm_80,
+
+// expected-error @below {{expected a scheduled kernel (a schedule with warps); compile with a GPU as the chip of attn-to-tile}}
+tile.kernel @unscheduled(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>]} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{expected a scheduled kernel (a schedule with warps); compile with a GPU as the chip of attn-to-tile}}
+tile.kernel @no_warps(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>],
+    schedule = #tile.schedule<block_m = 16, block_n = 16>} {
+  tile.return
+}
+
+// -----
+
+// Two slots of 128 x 128 f32 are 131072 bytes.
+// expected-error @below {{needs 131072 bytes of shared memory, and sm_86 has 101376 for a block; use smaller blocks or fewer stages}}
+tile.kernel @shared(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>],
+    schedule = #tile.schedule<block_m = 16, block_n = 16, warps = 4, stages = 1>} {
+  %k = tile.alloc : !tile.ring<2x128x128xf32, 128>
+  tile.return
+}
+
+// -----
+
+// What fits to the last byte fits: 99 KiB.
+tile.kernel @just_fits(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>],
+    schedule = #tile.schedule<block_m = 16, block_n = 16, warps = 4, stages = 1>} {
+  %a = tile.alloc : !tile.ring<6x128x64xbf16, 128>
+  %b = tile.alloc : !tile.ring<3x8x64xbf16, 128>
+  tile.return
+}
+
+// -----
+
+tile.kernel @rows(%x: !tile.view<64x64xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 1>} {
+  %z = arith.constant 0.0 : f32
+  %t = tile.splat %z : f32 -> !tile.tile<64x64xf32, #tile.fragment<4>>
+  // expected-error @below {{is not supported over rows on a GPU, where they lie in different warps}}
+  %m = tile.reduce max %t dim 0 : !tile.tile<64x64xf32, #tile.fragment<4>> -> !tile.tile<1x64xf32, #tile.fragment<4>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @one_row(%x: !tile.view<64x64xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 1>} {
+  %z = arith.constant 0.0 : f32
+  %t = tile.splat %z : f32 -> !tile.tile<1x64xf32, #tile.fragment<4>>
+  %m = tile.reduce max %t dim 0 : !tile.tile<1x64xf32, #tile.fragment<4>> -> !tile.tile<1x64xf32, #tile.fragment<4>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @unknown(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>],
+    schedule = #tile.schedule<block_m = 16, block_n = 16, warps = 4, stages = 1>} {
+  // expected-error @below {{is not supported in a scheduled tile.kernel; supported: the tile dialect's scheduled operations, scf.for, scf.while, scf.if and scalar arith and math operations}}
+  "some.thing"() : () -> ()
+  tile.return
+}
+
+// -----
+
+// An operation of the unscheduled state.
+tile.kernel @dot(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 16>],
+    schedule = #tile.schedule<block_m = 16, block_n = 16, warps = 1, stages = 1>} {
+  %z = arith.constant 0.0 : f32
+  %t = tile.splat %z : f32 -> !tile.tile<16x16xf32, #tile.fragment<1>>
+  // expected-error @below {{is not supported in a scheduled tile.kernel}}
+  %d = tile.dot %t, %t, %t : !tile.tile<16x16xf32, #tile.fragment<1>>, !tile.tile<16x16xf32, #tile.fragment<1>>, !tile.tile<16x16xf32, #tile.fragment<1>>
+  tile.return
+}
