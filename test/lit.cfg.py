@@ -21,4 +21,6 @@ config.substitutions += [
 ]
 tools = [config.attnfuse_tools_dir, config.llvm_tools_dir]
 config.environment["PATH"] = os.pathsep.join([*tools, config.environment.get("PATH", "")])
+# Tests see no GPU, whether the machine has one or not.
+config.environment["ATTNFUSE_LIBCUDA"] = "/nonexistent/libcuda.so"
 config.environment["FILECHECK_OPTS"] = "--enable-var-scope --allow-unused-prefixes=false"

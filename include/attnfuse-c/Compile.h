@@ -1,4 +1,5 @@
-/*===- attnfuse-c/Compile.h - compile attention programs -----------*- C -*-===//
+/*===- attnfuse-c/Compile.h - compile attention programs -----------*- C
+-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,5 @@
-/*===- attnfuse-c/Runtime.h - run compiled programs on a GPU -------*- C -*-===//
+/*===- attnfuse-c/Runtime.h - run compiled programs on a GPU -------*- C
+-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -66,10 +67,10 @@ const char *attnfuse_last_error(void);
 
 typedef struct {
   char name[128];
-  int32_t major, minor;   /* compute capability */
-  int32_t units;          /* streaming multiprocessors */
-  int64_t memory;         /* bytes */
-  int64_t shared_memory;  /* bytes a block may opt in to */
+  int32_t major, minor;  /* compute capability */
+  int32_t units;         /* streaming multiprocessors */
+  int64_t memory;        /* bytes */
+  int64_t shared_memory; /* bytes a block may opt in to */
   int32_t clock_khz, memory_clock_khz, memory_bus_bits;
   int64_t l2_bytes;
   int32_t driver_version; /* of the CUDA driver, 13000 for 13.0 */

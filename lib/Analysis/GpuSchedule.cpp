@@ -24,16 +24,15 @@ int64_t attnfuse::portableSharedBytes(const GpuBlocks &blocks,
   if (problem.valueWidth) {
     int64_t valueWidth =
         tile::paddedWidth(problem.valueWidth, problem.valueBytes);
-    bytes += roundUp(blocks.blockN * valueWidth * problem.valueBytes *
-                         blocks.stages,
-                     1024);
+    bytes += roundUp(
+        blocks.blockN * valueWidth * problem.valueBytes * blocks.stages, 1024);
     // Results leave through the queries' slot where they fit it exactly.
     if (valueWidth != width || problem.resultBytes != problem.elementBytes) {
-      bytes += roundUp(blocks.blockM *
-                           tile::paddedWidth(problem.valueWidth,
-                                             problem.resultBytes) *
-                           problem.resultBytes,
-                       1024);
+      bytes += roundUp(
+          blocks.blockM *
+              tile::paddedWidth(problem.valueWidth, problem.resultBytes) *
+              problem.resultBytes,
+          1024);
     }
   }
   return bytes;
@@ -54,9 +53,9 @@ std::optional<GpuBlocks>
 attnfuse::choosePortableBlocks(const GpuProblem &problem, int64_t sharedMemory,
                                std::string *considered) {
   // In order of speed on an H200 where both fit.
-  static constexpr GpuBlocks narrow[] = {
-      {128, 64, 4, 2}, {128, 64, 4, 1}, {64, 64, 4, 2},
-      {64, 64, 4, 1},  {64, 32, 4, 1},  {64, 16, 4, 1}};
+  static constexpr GpuBlocks narrow[] = {{128, 64, 4, 2}, {128, 64, 4, 1},
+                                         {64, 64, 4, 2},  {64, 64, 4, 1},
+                                         {64, 32, 4, 1},  {64, 16, 4, 1}};
   for (const GpuBlocks &blocks : narrow) {
     int64_t shared = portableSharedBytes(blocks, problem);
     int64_t registers = portableRegisters(blocks, problem);
@@ -105,8 +104,8 @@ bool attnfuse::hopperRegistersFit(const HopperBlocks &blocks) {
   // left never returns.
   int64_t threads = 128 * (blocks.consumers + 1);
   int64_t allocated = 65536 / threads / 8 * 8 * threads;
-  return 128 * (blocks.producerRegisters +
-                blocks.consumers * blocks.registers) <=
+  return 128 *
+             (blocks.producerRegisters + blocks.consumers * blocks.registers) <=
          allocated;
 }
 
@@ -126,8 +125,8 @@ attnfuse::chooseHopperBlocks(const GpuProblem &problem, bool uneven,
     blocks = HopperBlocks{2, 64, 2, 240, 24};
   } else {
     if (reason) {
-      *reason = "widths up to 256 have a schedule, got " +
-                std::to_string(widest);
+      *reason =
+          "widths up to 256 have a schedule, got " + std::to_string(widest);
     }
     return std::nullopt;
   }

@@ -161,9 +161,8 @@ attnfuse_status attnfuse_compile(const char *text, size_t text_size,
                                        flags = options ? options : "";
   auto made = std::make_unique<attnfuse_artifact>();
   runtime::DiskCache cache;
-  std::string key =
-      runtime::DiskCache::key({"compile", source, name, chip, flags, kVersion,
-                               buildIdentity()});
+  std::string key = runtime::DiskCache::key(
+      {"compile", source, name, chip, flags, kVersion, buildIdentity()});
   if (auto entryText = cache.get(key)) {
     if (unpack(*entryText, *made)) {
       *artifact = made.release();
@@ -180,9 +179,7 @@ attnfuse_status attnfuse_compile(const char *text, size_t text_size,
   return ATTNFUSE_OK;
 }
 
-void attnfuse_artifact_destroy(attnfuse_artifact *artifact) {
-  delete artifact;
-}
+void attnfuse_artifact_destroy(attnfuse_artifact *artifact) { delete artifact; }
 
 static const char *textOf(const std::string &text, size_t *size) {
   if (size) {

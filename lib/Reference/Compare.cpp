@@ -163,8 +163,8 @@ attnfuse::reference::compare(func::FuncOp function, ArrayRef<HostTensor> inputs,
         tolerance += 0x1p-25;
       }
       if (!wanted.spreads.empty()) {
-        tolerance += 4 * matrix.unit * (1 + matrix.rotation) *
-                     wanted.spreads[n];
+        tolerance +=
+            4 * matrix.unit * (1 + matrix.rotation) * wanted.spreads[n];
       } else if (!wanted.magnitudes.empty()) {
         tolerance += 4 * matrix.unit * matrix.rotation;
       }

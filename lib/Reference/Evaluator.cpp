@@ -190,9 +190,8 @@ attnfuse::reference::evaluate(func::FuncOp function,
       Scalar value = row.values->get(n);
       data[n] = row.values->isInteger ? static_cast<double>(value.i) : value.f;
     }
-    results.push_back(
-        {*tensor, std::move(row.computed), std::move(row.magnitudes),
-         std::move(row.spreads)});
+    results.push_back({*tensor, std::move(row.computed),
+                       std::move(row.magnitudes), std::move(row.spreads)});
   }
   return results;
 }

@@ -344,8 +344,8 @@ Status Program::launch(const attnfuse_tensor *inputs, int numInputs,
     }
     CUresult result = driver.cuLaunchKernel(
         kernels[kernelOfStep[index]].function, blocks, 1, 1, step.threads, 1, 1,
-        static_cast<unsigned>(step.shared), stream,
-        parameters.pointers, nullptr);
+        static_cast<unsigned>(step.shared), stream, parameters.pointers,
+        nullptr);
     if (result != CUDA_SUCCESS) {
       status = driver.fail(result, "cuLaunchKernel",
                            concat("kernel '", step.kernel, "', ", blocks,

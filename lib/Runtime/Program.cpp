@@ -214,10 +214,10 @@ Status Program::checkParameters(const Step &step, const Kernel &kernel) const {
     } else if (result != CUDA_SUCCESS) {
       known = false;
     } else if (itsSize != static_cast<size_t>(size)) {
-      status = invalid("parameter ", count, " of the code's kernel '",
-                       step.kernel, "' has ", itsSize,
-                       " bytes, that of the manifest ", size,
-                       ": they do not belong together");
+      status =
+          invalid("parameter ", count, " of the code's kernel '", step.kernel,
+                  "' has ", itsSize, " bytes, that of the manifest ", size,
+                  ": they do not belong together");
     }
     ++count;
   });

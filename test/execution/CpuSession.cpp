@@ -57,9 +57,9 @@ func::FuncOp Session::function() const {
 llvm::Expected<std::vector<HostTensor>>
 Session::run(llvm::ArrayRef<HostTensor> arguments) {
   static llvm::DefaultThreadPool threads(llvm::hardware_concurrency(2));
-  return state->program->run(
-      state->lowered->lookupSymbol<func::FuncOp>("main"), arguments, threads,
-      /*poison=*/true);
+  return state->program->run(state->lowered->lookupSymbol<func::FuncOp>("main"),
+                             arguments, threads,
+                             /*poison=*/true);
 }
 
 reference::Options Session::oracle() { return {}; }

@@ -119,23 +119,21 @@ void check(Session &session, const Program &program, int64_t queries,
                ", Nk = " + std::to_string(keys));
   std::vector<HostTensor> arguments =
       makeArguments(session, program, queries, keys);
-  if (llvm::Error error = reference::checkInputs(session.function(), arguments)) {
+  if (llvm::Error error =
+          reference::checkInputs(session.function(), arguments)) {
     FAIL() << llvm::toString(std::move(error));
   }
-  auto results =
-      session.run(arguments);
+  auto results = session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(results))
       << llvm::toString(results.takeError());
-  auto again =
-      session.run(arguments);
+  auto again = session.run(arguments);
   ASSERT_TRUE(static_cast<bool>(again)) << llvm::toString(again.takeError());
   for (auto [one, two] : llvm::zip(*results, *again)) {
     EXPECT_EQ(std::memcmp(one.data(), two.data(), one.sizeInBytes()), 0)
         << "two runs differ";
   }
-  auto comparisons =
-      reference::compare(session.function(), arguments, *results,
-                         Session::oracle(), 0.3);
+  auto comparisons = reference::compare(session.function(), arguments, *results,
+                                        Session::oracle(), 0.3);
   ASSERT_TRUE(static_cast<bool>(comparisons))
       << llvm::toString(comparisons.takeError());
   for (const reference::Comparison &comparison : *comparisons) {
@@ -368,14 +366,12 @@ TEST(Rotation, OneQueryAtItsPositionEqualsItsRowOfAFullRun) {
         llvm::cantFail(HostTensor::allocate(DType::F32, {1, 2, 512, 64})));
     fillRandomNormal(arguments.back(), seed);
   }
-  HostTensor whole =
-      llvm::cantFail(full.run(arguments))[0];
+  HostTensor whole = llvm::cantFail(full.run(arguments))[0];
   HostTensor last = HostTensor::wrap(
       DType::F32, {1, 2, 1, 64}, {2 * 512 * 64, 512 * 64, 64, 1},
       static_cast<float *>(arguments[0].data()) + 511 * 64, nullptr);
   arguments[0] = last;
-  HostTensor alone =
-      llvm::cantFail(step.run(arguments))[0];
+  HostTensor alone = llvm::cantFail(step.run(arguments))[0];
   for (int64_t head = 0; head < 2; ++head) {
     for (int64_t d = 0; d < 64; ++d) {
       EXPECT_NEAR(alone.at({0, head, 0, d}), whole.at({0, head, 511, d}), 1e-6);
@@ -553,10 +549,9 @@ TEST_P(Strides, ViewsEqualCopies) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, Strides,
-    testing::Combine(
-        testing::ValuesIn(kTypes),
-        testing::Values(std::vector<std::string>{"bias", "causal"},
-                        std::vector<std::string>{"full"})),
+    testing::Combine(testing::ValuesIn(kTypes),
+                     testing::Values(std::vector<std::string>{"bias", "causal"},
+                                     std::vector<std::string>{"full"})),
     [](const auto &info) {
       return std::get<0>(info.param) + "_" + std::get<1>(info.param).back();
     });

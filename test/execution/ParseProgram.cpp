@@ -19,7 +19,7 @@ std::unique_ptr<MLIRContext> attnfuse::test::makeContext() {
                                        MLIRContext::Threading::DISABLED);
 }
 
-OwningOpRef<ModuleOp>
-attnfuse::test::parseProgram(const std::string &text, MLIRContext &context) {
+OwningOpRef<ModuleOp> attnfuse::test::parseProgram(const std::string &text,
+                                                   MLIRContext &context) {
   return parseSourceString<ModuleOp>(text, &context);
 }

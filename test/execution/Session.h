@@ -1,4 +1,5 @@
-//===- Session.h - a compiled program under test ---------------- -*- C++ -*-===//
+//===- Session.h - a compiled program under test ---------------- -*- C++
+//-*-===//
 // Part of AttnFuse, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//

@@ -154,8 +154,7 @@ llvm::Expected<Compiled> attnfuse::run::compileForCPU(ModuleOp source,
   if (llvm::Error error = prepare(pm, *compiled.module, options)) {
     return std::move(error);
   }
-  pm.addInstrumentation(
-      makeExplainer(*compiled.module, compiled.explanation));
+  pm.addInstrumentation(makeExplainer(*compiled.module, compiled.explanation));
   PipelineOptions pipeline;
   buildAttnFuseToCPU(pm, *pipelineOptions(options, typicalLength, pipeline));
   if (failed(pm.run(*compiled.module))) {
@@ -222,9 +221,10 @@ llvm::Error attnfuse::run::emitForm(ModuleOp source, const Options &options) {
   bool gpuForm = options.emit == "ptx" || options.emit == "cubin" ||
                  options.emit == "manifest";
   if (gpuForm && !isGpu(pipeline.chip)) {
-    return llvm::createStringError(
-        "--emit=" + options.emit + " needs --chip, a GPU (sm_80 ... sm_120, "
-        "sm_90a), got '" + pipeline.chip + "'");
+    return llvm::createStringError("--emit=" + options.emit +
+                                   " needs --chip, a GPU (sm_80 ... sm_120, "
+                                   "sm_90a), got '" +
+                                   pipeline.chip + "'");
   }
   if (gpuForm) {
     return emitGpuForm(source, options, pipeline);

@@ -115,8 +115,7 @@ llvm::Error attnfuse::run::runOnGpu(int ordinal, ModuleOp module,
         std::to_string(kernel.registers) + " registers, " +
         std::to_string(kernel.spill_bytes) + " bytes spilled, " +
         std::to_string(kernel.shared_bytes) + " bytes of shared memory, " +
-        std::to_string(kernel.blocks_per_unit) +
-        " blocks per multiprocessor");
+        std::to_string(kernel.blocks_per_unit) + " blocks per multiprocessor");
   }
 
   SmallVector<StringRef> lines;
@@ -166,9 +165,9 @@ llvm::Error attnfuse::run::runOnGpu(int ordinal, ModuleOp module,
     auto description = lookupChip(chip);
     double flops = countFlops(function, inputs);
     if (description && flops > 0) {
-      report.roofline = percent(flops / timing.median() /
-                                description->matrixFlops) +
-                        " of " + chip + "'s matrix rate";
+      report.roofline =
+          percent(flops / timing.median() / description->matrixFlops) + " of " +
+          chip + "'s matrix rate";
     } else if (!description) {
       llvm::consumeError(description.takeError());
     }

@@ -25,9 +25,8 @@ llvm::Expected<std::optional<int>> selectGpu(const Options &options);
 /// explanation and results of the report.
 llvm::Error runOnGpu(int ordinal, mlir::ModuleOp module,
                      mlir::func::FuncOp function,
-                     llvm::ArrayRef<HostTensor> inputs,
-                     const Options &options, int64_t typicalLength,
-                     Report &report);
+                     llvm::ArrayRef<HostTensor> inputs, const Options &options,
+                     int64_t typicalLength, Report &report);
 
 } // namespace attnfuse::run
 

@@ -5,6 +5,8 @@
 
 #include "Options.h"
 
+#include "AttnFuse/Pipelines/Pipelines.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 
@@ -210,12 +212,18 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
                                      llvm::Twine(value));
     }
   }
-  static constexpr llvm::StringLiteral forms[] = {"", "tile", "llvm", "ptx",
-                                                  "cubin", "manifest"};
+  static constexpr llvm::StringLiteral forms[] = {"",    "tile",  "llvm",
+                                                  "ptx", "cubin", "manifest"};
   if (!llvm::is_contained(forms, options.emit)) {
     return llvm::createStringError("--emit takes 'tile', 'llvm', 'ptx', "
                                    "'cubin' or 'manifest', got '" +
                                    options.emit + "'");
+  }
+  PipelineOptions pipeline;
+  std::string refusal;
+  llvm::raw_string_ostream refused(refusal);
+  if (mlir::failed(pipeline.parseFromString(options.pipeline, refused))) {
+    return llvm::createStringError("--pipeline-options: " + refusal);
   }
   if (options.assembler != "driver" && options.assembler != "ptxas") {
     return llvm::createStringError("--assembler takes 'driver' or 'ptxas', "

@@ -47,9 +47,8 @@ static llvm::Error writeOutputs(const Options &options,
 
 /// Compiles, runs and times the program on this CPU; fills in the report.
 static llvm::Error runOnCpu(ModuleOp module, func::FuncOp function,
-                            ArrayRef<HostTensor> inputs,
-                            const Options &options, int64_t typicalLength,
-                            Report &report) {
+                            ArrayRef<HostTensor> inputs, const Options &options,
+                            int64_t typicalLength, Report &report) {
   auto compiled = compileForCPU(module, options, typicalLength);
   if (!compiled) {
     return compiled.takeError();
@@ -146,11 +145,10 @@ static llvm::Error runProgram(const Options &options) {
     return error;
   }
 
-  llvm::Error ran =
-      *gpu ? runOnGpu(**gpu, *module, *function, inputs, options,
-                      longestOf(*arguments), report)
-           : runOnCpu(*module, *function, inputs, options,
-                      longestOf(*arguments), report);
+  llvm::Error ran = *gpu ? runOnGpu(**gpu, *module, *function, inputs, options,
+                                    longestOf(*arguments), report)
+                         : runOnCpu(*module, *function, inputs, options,
+                                    longestOf(*arguments), report);
   if (ran) {
     return ran;
   }
@@ -162,8 +160,7 @@ static llvm::Error runProgram(const Options &options) {
     oracle.threads = options.threads;
     oracle.maxRowsPerHead = options.checkRows;
     oracle.matrixUnits = gpu->has_value();
-    auto checks =
-        reference::compare(*function, inputs, report.results, oracle);
+    auto checks = reference::compare(*function, inputs, report.results, oracle);
     if (!checks) {
       return checks.takeError();
     }

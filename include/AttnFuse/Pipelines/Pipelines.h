@@ -43,8 +43,7 @@ struct PipelineOptions : public mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Who hands out query tiles (sm_90a): grid or counter"),
       llvm::cl::init("")};
   Option<std::string> path{
-      *this, "path",
-      llvm::cl::desc("Kernels for sm_90a: hopper or portable"),
+      *this, "path", llvm::cl::desc("Kernels for sm_90a: hopper or portable"),
       llvm::cl::init("")};
   Option<std::string> rope{
       *this, "rope",

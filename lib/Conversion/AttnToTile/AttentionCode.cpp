@@ -73,10 +73,9 @@ void AttentionCode::placeTile() {
 Value AttentionCode::countTiles() {
   IndexMath m = context.math();
   Value query = context.get(program.query);
-  Value heads = m.make<arith::MulIOp>(context.dim(query, 0),
-                                      context.dim(query, 1));
-  return m.make<arith::MulIOp>(heads,
-                               m.ceilDiv(context.dim(query, 2), rows));
+  Value heads =
+      m.make<arith::MulIOp>(context.dim(query, 0), context.dim(query, 1));
+  return m.make<arith::MulIOp>(heads, m.ceilDiv(context.dim(query, 2), rows));
 }
 
 void AttentionCode::placeTile(Value number, int64_t cacheBytes) {
@@ -89,13 +88,13 @@ void AttentionCode::placeTile(Value number, int64_t cacheBytes) {
   Value heads = context.dim(query, 1);
   Value all = mul(context.dim(query, 0), heads);
   auto keyType = cast<RankedTensorType>(program.key.getType());
-  int64_t group = cast<RankedTensorType>(program.query.getType()).getDimSize(1) /
-                  keyType.getDimSize(1);
-  int64_t bytesPerKey = (keyType.getDimSize(3) +
-                         (program.aggregate
-                              ? width(program.aggregate.getValue())
-                              : 0)) *
-                        keyType.getElementType().getIntOrFloatBitWidth() / 8;
+  int64_t group =
+      cast<RankedTensorType>(program.query.getType()).getDimSize(1) /
+      keyType.getDimSize(1);
+  int64_t bytesPerKey =
+      (keyType.getDimSize(3) +
+       (program.aggregate ? width(program.aggregate.getValue()) : 0)) *
+      keyType.getElementType().getIntOrFloatBitWidth() / 8;
   // Key heads in the cache at once, times the query heads of each.
   Value inCache = div(m.index(std::max<int64_t>(cacheBytes / bytesPerKey, 1)),
                       m.max(tile.keys, m.index(1)));
@@ -257,15 +256,15 @@ SmallVector<Value> AttentionCode::updateRows(Value maximum, Value top) {
 
 SmallVector<Value> AttentionCode::keepRows(Value maximum) {
   OpBuilder &b = context.builder;
-  return context.map(
-      {maximum}, rows, 1, {b.getF32Type(), b.getF32Type(), b.getF32Type()},
-      [&](IndexMath m, ValueRange args) {
-        Value isEmpty =
-            m.cmpf(arith::CmpFPredicate::OEQ, args[0], m.f32(-kInfinity));
-        Value base = m.select(isEmpty, m.f32(0), args[0]);
-        Value taken = raw ? m.mulf(base, m.f32(-unit)) : base;
-        return SmallVector<Value>{args[0], taken, m.f32(1)};
-      });
+  return context.map({maximum}, rows, 1,
+                     {b.getF32Type(), b.getF32Type(), b.getF32Type()},
+                     [&](IndexMath m, ValueRange args) {
+                       Value isEmpty = m.cmpf(arith::CmpFPredicate::OEQ,
+                                              args[0], m.f32(-kInfinity));
+                       Value base = m.select(isEmpty, m.f32(0), args[0]);
+                       Value taken = raw ? m.mulf(base, m.f32(-unit)) : base;
+                       return SmallVector<Value>{args[0], taken, m.f32(1)};
+                     });
 }
 
 Value AttentionCode::weightsOf(Value x, Value taken) {
@@ -281,20 +280,17 @@ Value AttentionCode::weightsOf(Value x, Value taken) {
 
 Value AttentionCode::reluOf(Value x) {
   OpBuilder &b = context.builder;
-  return context.mapF32({x}, rows, columns,
-                        [&](IndexMath m, ValueRange args) -> Value {
-                          // maximumf hands a NaN on.
-                          return arith::MaximumFOp::create(b, m.loc, args[0],
-                                                           m.f32(0));
-                        });
+  return context.mapF32(
+      {x}, rows, columns, [&](IndexMath m, ValueRange args) -> Value {
+        // maximumf hands a NaN on.
+        return arith::MaximumFOp::create(b, m.loc, args[0], m.f32(0));
+      });
 }
 
 Value AttentionCode::scaledBy(Value value, Value column) {
-  return context.mapF32({value, column}, rows,
-                        cast<tile::TileType>(value.getType()).getColumns(),
-                        [&](IndexMath m, ValueRange args) {
-                          return m.mulf(args[0], args[1]);
-                        });
+  return context.mapF32(
+      {value, column}, rows, cast<tile::TileType>(value.getType()).getColumns(),
+      [&](IndexMath m, ValueRange args) { return m.mulf(args[0], args[1]); });
 }
 
 Value AttentionCode::updateSum(Value sum, Value factor, Value added) {
@@ -378,8 +374,7 @@ Value AttentionCode::finishResult(Value accumulator, ValueRange row) {
   }
   Value narrow =
       arith::IndexCastOp::create(b, context.loc, b.getI64Type(), tile.keys);
-  Value count =
-      arith::SIToFPOp::create(b, context.loc, b.getF32Type(), narrow);
+  Value count = arith::SIToFPOp::create(b, context.loc, b.getF32Type(), narrow);
   Value share = arith::DivFOp::create(b, context.loc, m.f32(1), count);
   share = m.select(m.cmp(arith::CmpIPredicate::eq, tile.keys, m.index(0)),
                    m.f32(0), share);

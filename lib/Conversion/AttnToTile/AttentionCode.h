@@ -42,7 +42,6 @@ public:
         columns(schedule.getBlockN()), rotatedKey(rotatedKey) {}
 
 protected:
-
   /// Places the query tile in the grid: batch, head, rows, extents.
   void placeTile();
   /// The same from the number of a tile, for blocks that take several: tiles

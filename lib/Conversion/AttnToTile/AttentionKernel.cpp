@@ -175,16 +175,16 @@ LogicalResult AttentionKernelBuilder::build() {
   if (failed(prepare())) {
     return failure();
   }
-  State state = initialState(
-      program.aggregate ? width(program.aggregate.getValue()) : 0);
+  State state =
+      initialState(program.aggregate ? width(program.aggregate.getValue()) : 0);
   KeyTiles tiles = keyTiles();
   if (mask && !mask->isAnalytic()) {
     finish(visitClassified(tiles.first, tiles.last, state));
     tile::ReturnOp::create(context.builder, context.loc);
     return success();
   }
-  state = visitRange(tiles.wholeFirst, tiles.wholeLast, /*tested=*/false,
-                     state);
+  state =
+      visitRange(tiles.wholeFirst, tiles.wholeLast, /*tested=*/false, state);
   auto keyType = cast<RankedTensorType>(program.key.getType());
   bool divides =
       !mask && !keyType.isDynamicDim(2) && keyType.getDimSize(2) % columns == 0;
@@ -229,10 +229,11 @@ FailureOr<tile::KernelOp> attnfuse::buildAttentionKernel(
   return context.kernel;
 }
 
-tile::KernelOp attnfuse::buildRotationKernel(
-    func::FuncOp source, StringRef name, ArrayRef<attn::RopeOp> ropes,
-    Value tensor, ValueRange inputs, RankedTensorType output, int64_t rows,
-    tile::ScheduleAttr schedule) {
+tile::KernelOp
+attnfuse::buildRotationKernel(func::FuncOp source, StringRef name,
+                              ArrayRef<attn::RopeOp> ropes, Value tensor,
+                              ValueRange inputs, RankedTensorType output,
+                              int64_t rows, tile::ScheduleAttr schedule) {
   KernelContext context(source, name, inputs, output,
                         gridOver(source.getContext(), inputs.size(), rows));
   if (schedule) {

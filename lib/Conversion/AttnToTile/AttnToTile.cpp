@@ -118,9 +118,9 @@ private:
       return "keys are rotated in the loop";
     }
     if (!program.masks.empty()) {
-      auto model = buildMaskModel(
-          program.masks, program.product.getScores().getType(),
-          [&] { return program.product.emitOpError(); });
+      auto model =
+          buildMaskModel(program.masks, program.product.getScores().getType(),
+                         [&] { return program.product.emitOpError(); });
       if (failed(model) || !MaskCode::boundsSuffice(*model)) {
         return "tiles of the mask are classified one by one";
       }
@@ -174,11 +174,11 @@ private:
     if (blocks->sharedResult) {
       function->setAttr("tile.shared_result", UnitAttr::get(&getContext()));
     }
-    return tile::ScheduleAttr::get(
-        &getContext(), 64 * blocks->consumers, blocks->blockN,
-        4 * blocks->consumers, blocks->stages, blocks->registers,
-        blocks->producerRegisters, blocks->rescale, /*ping_pong=*/false,
-        blocks->persistent);
+    return tile::ScheduleAttr::get(&getContext(), 64 * blocks->consumers,
+                                   blocks->blockN, 4 * blocks->consumers,
+                                   blocks->stages, blocks->registers,
+                                   blocks->producerRegisters, blocks->rescale,
+                                   /*ping_pong=*/false, blocks->persistent);
   }
 
   /// A schedule for a GPU, from the options or the table; null with an error
@@ -196,12 +196,12 @@ private:
                                          AttentionProgram program) {
     GpuProblem problem = problemOf(program);
     std::string considered;
-    std::optional<GpuBlocks> blocks = choosePortableBlocks(
-        problem, description.sharedMemory, &considered);
+    std::optional<GpuBlocks> blocks =
+        choosePortableBlocks(problem, description.sharedMemory, &considered);
     if (!blocks && !(blockM && blockN)) {
       InFlightDiagnostic error = function.emitError();
-      error << "has no schedule that fits " << description.name
-            << " at width " << problem.width << "; tried:";
+      error << "has no schedule that fits " << description.name << " at width "
+            << problem.width << "; tried:";
       SmallVector<StringRef> lines;
       StringRef(considered).split(lines, '\n', -1, /*KeepEmpty=*/false);
       for (StringRef line : lines) {
@@ -323,9 +323,9 @@ private:
       auto source = cast<RankedTensorType>(key.getType());
       // The CPU computes in f32: a rotated key keeps what rotation gained.
       // Matrix units take the storage type.
-      auto type = isGpu() ? source
-                          : RankedTensorType::get(source.getShape(),
-                                                  b.getF32Type());
+      auto type =
+          isGpu() ? source
+                  : RankedTensorType::get(source.getShape(), b.getF32Type());
       tile::KernelOp kernel = buildRotationKernel(
           function, (name + "_rotate_k").str(), program->keyRopes, key, tensors,
           type, rotationRows(), rotationSchedule());
@@ -367,8 +367,8 @@ private:
     if (failed(kernel)) {
       return failure();
     }
-    return finish(function, launchAll(b, loc, *kernel, tensors, outputs,
-                                      program->query));
+    return finish(function,
+                  launchAll(b, loc, *kernel, tensors, outputs, program->query));
   }
 
   /// The kernel for sm_90a, and a portable one: for strides that tensor maps
@@ -389,12 +389,11 @@ private:
     bool marks = needsMarks(program);
     if (marks) {
       auto query = cast<RankedTensorType>(program.query.getType());
-      all.push_back(RankedTensorType::get(query.getShape().take_front(3),
-                                          b.getI8Type()));
+      all.push_back(
+          RankedTensorType::get(query.getShape().take_front(3), b.getI8Type()));
     }
-    FailureOr<tile::KernelOp> kernel =
-        buildAttentionKernel(function, (name + "_tile").str(), program, tensors,
-                             all, schedule, key);
+    FailureOr<tile::KernelOp> kernel = buildAttentionKernel(
+        function, (name + "_tile").str(), program, tensors, all, schedule, key);
     if (failed(kernel)) {
       return failure();
     }

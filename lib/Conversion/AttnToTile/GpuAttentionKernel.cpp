@@ -55,7 +55,9 @@ private:
   /// Starts the copies of a tile if there is one; the group is closed anyway.
   void startTile(Value key, Value use, Value exists);
   void startKeys(Value key, Value use, Value exists);
-  int64_t lead() const { return std::max<int64_t>(schedule.getStages() - 1, 1); }
+  int64_t lead() const {
+    return std::max<int64_t>(schedule.getStages() - 1, 1);
+  }
   bool single() const { return schedule.getStages() == 1; }
 
   State run(bool guarded);
@@ -93,27 +95,25 @@ void GpuAttentionKernelBuilder::load(Value view, Value ring, Value head,
 
 void GpuAttentionKernelBuilder::startKeys(Value key, Value use, Value exists) {
   OpBuilder &b = context.builder;
-  scf::IfOp::create(
-      b, context.loc, exists, [&](OpBuilder &, Location loc) {
-        tile::AcquireOp::create(b, loc, keyRing, use);
-        load(context.get(rotatedKey), keyRing, keyHead, key, use);
-        scf::YieldOp::create(b, loc);
-      });
+  scf::IfOp::create(b, context.loc, exists, [&](OpBuilder &, Location loc) {
+    tile::AcquireOp::create(b, loc, keyRing, use);
+    load(context.get(rotatedKey), keyRing, keyHead, key, use);
+    scf::YieldOp::create(b, loc);
+  });
   tile::CommitOp::create(b, context.loc, keyRing, use);
 }
 
 void GpuAttentionKernelBuilder::startTile(Value key, Value use, Value exists) {
   OpBuilder &b = context.builder;
-  scf::IfOp::create(
-      b, context.loc, exists, [&](OpBuilder &, Location loc) {
-        tile::AcquireOp::create(b, loc, keyRing, use);
-        load(context.get(rotatedKey), keyRing, keyHead, key, use);
-        if (valueRing) {
-          load(context.get(program.aggregate.getValue()), valueRing, valueHead,
-               key, use);
-        }
-        scf::YieldOp::create(b, loc);
-      });
+  scf::IfOp::create(b, context.loc, exists, [&](OpBuilder &, Location loc) {
+    tile::AcquireOp::create(b, loc, keyRing, use);
+    load(context.get(rotatedKey), keyRing, keyHead, key, use);
+    if (valueRing) {
+      load(context.get(program.aggregate.getValue()), valueRing, valueHead, key,
+           use);
+    }
+    scf::YieldOp::create(b, loc);
+  });
   tile::CommitOp::create(b, context.loc, keyRing, use);
 }
 
@@ -128,8 +128,7 @@ State GpuAttentionKernelBuilder::visit(const Step &step, bool guarded,
   Location loc = context.loc;
   Value leadUse = m.add(step.number, lead());
   // The groups committed after this tile's, where copies run ahead.
-  tile::WaitOp::create(b, loc, keyRing, step.number,
-                       single() ? 0 : lead() - 1);
+  tile::WaitOp::create(b, loc, keyRing, step.number, single() ? 0 : lead() - 1);
   if (single()) {
     if (valueRing) {
       tile::AcquireOp::create(b, loc, valueRing, step.number);
@@ -233,9 +232,8 @@ State GpuAttentionKernelBuilder::runBounded(bool guarded) {
   auto keyType = cast<RankedTensorType>(program.key.getType());
   bool divides =
       !mask && !keyType.isDynamicDim(2) && keyType.getDimSize(2) % columns == 0;
-  State state =
-      initialState(valueRing ? cast<tile::RingType>(valueRing.getType()).getColumns()
-                             : 0);
+  State state = initialState(
+      valueRing ? cast<tile::RingType>(valueRing.getType()).getColumns() : 0);
   auto loop = scf::ForOp::create(
       b, context.loc, m.index(0), count, m.index(1), state.values(),
       [&](OpBuilder &, Location loc, Value n, ValueRange carried) {
@@ -292,9 +290,8 @@ State GpuAttentionKernelBuilder::runClassified(bool guarded) {
   if (!guarded) {
     loadQuery();
   }
-  State state =
-      initialState(valueRing ? cast<tile::RingType>(valueRing.getType()).getColumns()
-                             : 0);
+  State state = initialState(
+      valueRing ? cast<tile::RingType>(valueRing.getType()).getColumns() : 0);
   SmallVector<Value> inits{m.index(0), first[0], first[1]};
   llvm::append_range(inits, state.values());
   auto loop = scf::WhileOp::create(
@@ -327,9 +324,8 @@ State GpuAttentionKernelBuilder::run(bool guarded) {
 State GpuAttentionKernelBuilder::guardedAgain(State state) {
   OpBuilder &b = context.builder;
   Value bad = notFinite(state.accumulator);
-  Value again =
-      tile::AnyOp::create(b, context.loc, b.getI1Type(),
-                          tile::VoteScope::Block, bad);
+  Value again = tile::AnyOp::create(b, context.loc, b.getI1Type(),
+                                    tile::VoteScope::Block, bad);
   auto choose = scf::IfOp::create(
       b, context.loc, again,
       [&](OpBuilder &, Location loc) {
@@ -399,8 +395,7 @@ LogicalResult GpuAttentionKernelBuilder::build() {
     return cast<RankedTensorType>(tensor.getType()).getElementType();
   };
   int64_t stages = schedule.getStages();
-  queryRing =
-      allocate(1, rows, width(program.query), elementOf(program.query));
+  queryRing = allocate(1, rows, width(program.query), elementOf(program.query));
   keyRing =
       allocate(stages, columns, width(program.key), elementOf(rotatedKey));
   if (program.aggregate) {
@@ -419,18 +414,18 @@ LogicalResult GpuAttentionKernelBuilder::build() {
   if (!marks) {
     compute();
   } else {
-    Value marked = context.load(context.get(marks),
-                                {tile.batch, tile.head, tile.i0}, {2, -1}, rows,
-                                1, b.getI8Type());
-    Value bits =
-        context
-            .map({marked}, rows, 1, {b.getI1Type()},
-                 [&](IndexMath m, ValueRange args) {
-                   Value zero = arith::ConstantIntOp::create(b, m.loc, 0, 8);
-                   return SmallVector<Value>{
-                       m.cmp(arith::CmpIPredicate::ne, args[0], zero)};
-                 })
-            .front();
+    Value marked =
+        context.load(context.get(marks), {tile.batch, tile.head, tile.i0},
+                     {2, -1}, rows, 1, b.getI8Type());
+    Value bits = context
+                     .map({marked}, rows, 1, {b.getI1Type()},
+                          [&](IndexMath m, ValueRange args) {
+                            Value zero =
+                                arith::ConstantIntOp::create(b, m.loc, 0, 8);
+                            return SmallVector<Value>{
+                                m.cmp(arith::CmpIPredicate::ne, args[0], zero)};
+                          })
+                     .front();
     Value any = tile::AnyOp::create(b, context.loc, b.getI1Type(),
                                     tile::VoteScope::Block, bits);
     scf::IfOp::create(b, context.loc, any, [&](OpBuilder &, Location loc) {

@@ -232,30 +232,30 @@ void Consumer::ownTiles(Value count) {
   Value start = m.max(m.sub(keys.first, block.keys.first), zero);
   firstTile = m.min(m.floorDiv(start, columns), last);
   Value length = m.max(m.sub(keys.last, block.keys.first), zero);
-  endTile = m.min(m.max(m.ceilDiv(length, columns), m.add(firstTile, 1)), count);
+  endTile =
+      m.min(m.max(m.ceilDiv(length, columns), m.add(firstTile, 1)), count);
 }
 
 void Consumer::passOver(Value from, Value to, Value before) {
   OpBuilder &b = context.builder;
   IndexMath m = context.math();
-  scf::ForOp::create(
-      b, context.loc, from, to, m.index(1), ValueRange(),
-      [&](OpBuilder &, Location loc, Value n, ValueRange) {
-        Value use = m.add(before, n);
-        for (Value ring : {block.rings.key, block.rings.value}) {
-          if (ring) {
-            tile::WaitOp::create(b, loc, ring, use, 0);
-            tile::ReleaseOp::create(b, loc, ring, use);
-          }
-        }
-        scf::YieldOp::create(b, loc);
-      });
+  scf::ForOp::create(b, context.loc, from, to, m.index(1), ValueRange(),
+                     [&](OpBuilder &, Location loc, Value n, ValueRange) {
+                       Value use = m.add(before, n);
+                       for (Value ring : {block.rings.key, block.rings.value}) {
+                         if (ring) {
+                           tile::WaitOp::create(b, loc, ring, use, 0);
+                           tile::ReleaseOp::create(b, loc, ring, use);
+                         }
+                       }
+                       scf::YieldOp::create(b, loc);
+                     });
 }
 
 Value Consumer::products(Value use) {
   OpBuilder &b = context.builder;
-  auto type = tile::PendingType::get(
-      context.tileType(rows, columns, b.getF32Type()));
+  auto type =
+      tile::PendingType::get(context.tileType(rows, columns, b.getF32Type()));
   tile::WaitOp::create(b, context.loc, block.rings.key, use, 0);
   return tile::DotStartOp::create(b, context.loc, type, block.rings.query,
                                   queryUse, block.rings.key, use, Value(),
@@ -264,8 +264,8 @@ Value Consumer::products(Value use) {
 
 Value Consumer::startValues(Value weights, Value use, Value accumulator) {
   OpBuilder &b = context.builder;
-  auto type = tile::PendingType::get(
-      cast<tile::TileType>(accumulator.getType()));
+  auto type =
+      tile::PendingType::get(cast<tile::TileType>(accumulator.getType()));
   tile::WaitOp::create(b, context.loc, block.rings.value, use, 0);
   return tile::DotStartOp::create(b, context.loc, type, weights, Value(),
                                   block.rings.value, use, accumulator,
@@ -359,22 +359,21 @@ State Consumer::step(Value key, Value use, Value isTested, State state,
   State next;
   Value p, alpha, grown;
   if (program.softmax) {
-    Value part =
-        context.reduce(tile::ReduceKind::Max, x, 1, /*partial=*/true);
+    Value part = context.reduce(tile::ReduceKind::Max, x, 1, /*partial=*/true);
     int64_t threshold = block.schedule.getRescale();
     if (threshold) {
       // The reference stays while no row of the warp grows by more than a
       // factor of 2^threshold; weights may exceed 1 by as much.
-      Value above = context
-                        .map({part, state.maximum}, rows, 1, {b.getI1Type()},
-                             [&](IndexMath m, ValueRange args) {
-                               Value by = m.mulf(m.subf(args[0], args[1]),
-                                                 m.f32(unit));
-                               return SmallVector<Value>{
-                                   m.cmpf(arith::CmpFPredicate::OGT, by,
-                                          m.f32(double(threshold)))};
-                             })
-                        .front();
+      Value above =
+          context
+              .map({part, state.maximum}, rows, 1, {b.getI1Type()},
+                   [&](IndexMath m, ValueRange args) {
+                     Value by = m.mulf(m.subf(args[0], args[1]), m.f32(unit));
+                     return SmallVector<Value>{
+                         m.cmpf(arith::CmpFPredicate::OGT, by,
+                                m.f32(double(threshold)))};
+                   })
+              .front();
       grown = tile::AnyOp::create(b, loc, b.getI1Type(), tile::VoteScope::Warp,
                                   above);
       auto rowsOf = scf::IfOp::create(
@@ -438,10 +437,9 @@ State Consumer::step(Value key, Value use, Value isTested, State state,
   } else {
     scaled = rescale();
   }
-  next.sum = context.mapF32({scaled[0], added}, rows, 1,
-                            [&](IndexMath m, ValueRange args) {
-                              return m.addf(args[0], args[1]);
-                            });
+  next.sum = context.mapF32(
+      {scaled[0], added}, rows, 1,
+      [&](IndexMath m, ValueRange args) { return m.addf(args[0], args[1]); });
   if (sums) {
     next.accumulator = scaled[1];
   }
@@ -483,8 +481,8 @@ FailureOr<Value> Consumer::run(Value number, Value before) {
       [&](OpBuilder &, Location loc, Value n, ValueRange args) {
         Value last = weights ? args.back() : Value();
         Value key = keyOf(n);
-        State next = step(key, m.add(before, n), tested(key), state.with(args),
-                          last);
+        State next =
+            step(key, m.add(before, n), tested(key), state.with(args), last);
         SmallVector<Value> results = next.values();
         if (last) {
           results.push_back(last);
@@ -498,8 +496,7 @@ FailureOr<Value> Consumer::run(Value number, Value before) {
   }
   if (weights) {
     Value use = m.add(before, m.add(endTile, -1));
-    Value sums =
-        startValues(loop.getResults().back(), use, state.accumulator);
+    Value sums = startValues(loop.getResults().back(), use, state.accumulator);
     state.accumulator = waitFor(context, sums, 0);
     tile::ReleaseOp::create(b, loc, block.rings.value, use);
   }
@@ -525,8 +522,8 @@ void Consumer::finish(State state, Value use) {
                                 b, m.loc, b.getI8Type(), args[0])};
                           })
                      .front();
-    context.store(mark, context.lastOutput(),
-                  {tile.batch, tile.head, tile.i0}, {2, -1});
+    context.store(mark, context.lastOutput(), {tile.batch, tile.head, tile.i0},
+                  {2, -1});
   }
   if (program.softmax) {
     state.sum = context.combine(tile::ReduceKind::Add, state.sum);
@@ -590,9 +587,8 @@ LogicalResult attnfuse::buildHopperAttention(KernelContext &context,
             : ring(consumers, 64, aggregate.getResult(), /*readers=*/1);
   }
   context.layout = tile::FragmentAttr::get(b.getContext(), 4);
-  auto roles = tile::RolesOp::create(b, context.loc,
-                                     schedule.getProducerRegisters(),
-                                     schedule.getRegisters());
+  auto roles = tile::RolesOp::create(
+      b, context.loc, schedule.getProducerRegisters(), schedule.getRegisters());
   b.createBlock(&roles.getProducer());
   b.createBlock(&roles.getConsumer());
 

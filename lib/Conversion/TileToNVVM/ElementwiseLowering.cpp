@@ -49,9 +49,9 @@ Value KernelLowering::emitMath(Operation *op, ValueRange operands) {
     Value correction =
         math::FmaOp::create(b, loc, mulf(lo, cf32(kLn2)), power, power);
     // An infinite or zero power needs none, and would make a NaN of it.
-    Value exact = arith::CmpFOp::create(
-        b, loc, arith::CmpFPredicate::OEQ,
-        arith::SubFOp::create(b, loc, hi, hi), cf32(0));
+    Value exact =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                              arith::SubFOp::create(b, loc, hi, hi), cf32(0));
     return select(exact, correction, power);
   }
   if (isa<math::Log2Op>(op)) {
@@ -88,7 +88,8 @@ void KernelLowering::lowerMap(tile::MapOp op) {
   size_t numInputs = op.getInputs().size();
 
   llvm::DenseMap<Value, unsigned> varies;
-  for (auto [input, argument] : llvm::zip(op.getInputs(), body.getArguments())) {
+  for (auto [input, argument] :
+       llvm::zip(op.getInputs(), body.getArguments())) {
     auto inputType = cast<tile::TileType>(input.getType());
     varies[argument] = (inputType.getRows() == 1 ? Nothing : ByRow) |
                        (inputType.getColumns() == 1 ? Nothing : ByColumn);
@@ -138,11 +139,11 @@ void KernelLowering::lowerMap(tile::MapOp op) {
           }
           entry = tiles[input][source.value(from)];
         } else if (number == numInputs) {
-          entry = fragment.rows == 1
-                      ? c32(0)
-                      : add(add(mul(warp, c32(fragment.rowsPerWarp())),
-                                laneRow),
-                            c32(at.rowTile * 16 + at.half * 8));
+          entry =
+              fragment.rows == 1
+                  ? c32(0)
+                  : add(add(mul(warp, c32(fragment.rowsPerWarp())), laneRow),
+                        c32(at.rowTile * 16 + at.half * 8));
         } else {
           entry = fragment.columns == 1
                       ? c32(0)
@@ -301,9 +302,9 @@ void KernelLowering::lowerAny(tile::AnyOp op) {
                        "=r,r,~{memory}", bit, i32(), /*sideEffects=*/true)
                   .front();
   slotsRead = false;
-  scalars.map(op.getResult(),
-              arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all,
-                                    c32(0)));
+  scalars.map(
+      op.getResult(),
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, all, c32(0)));
 }
 
 //===----------------------------------------------------------------------===//

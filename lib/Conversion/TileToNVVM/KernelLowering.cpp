@@ -35,8 +35,7 @@ static Type pointerType(MLIRContext *context, unsigned space) {
   return LLVM::LLVMPointerType::get(context, space);
 }
 
-FailureOr<LLVM::LLVMFuncOp>
-KernelLowering::lower(gpu::GPUModuleOp target) {
+FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(gpu::GPUModuleOp target) {
   SmallVector<Type> arguments;
   for (Type type : kernel.getArgumentTypes()) {
     if (auto view = dyn_cast<tile::ViewType>(type)) {
@@ -66,9 +65,9 @@ KernelLowering::lower(gpu::GPUModuleOp target) {
                                   arguments));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     b.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                    b.getDenseI32ArrayAttr(
-                        {static_cast<int32_t>(blockThreads), 1, 1}));
+  function->setAttr(
+      NVVM::NVVMDialect::getMaxntidAttrName(),
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads), 1, 1}));
   if (schedule.getRegisters()) {
     // Without it ptxas may ignore setmaxnreg.
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
@@ -76,9 +75,9 @@ KernelLowering::lower(gpu::GPUModuleOp target) {
   }
   for (size_t n = 0; n < maps.size(); ++n) {
     unsigned place = numPlain + n;
-    function.setArgAttr(place, LLVM::LLVMDialect::getByValAttrName(),
-                        TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(),
-                                                               128)));
+    function.setArgAttr(
+        place, LLVM::LLVMDialect::getByValAttrName(),
+        TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128)));
     function.setArgAttr(place, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(64));
     function.setArgAttr(place, NVVM::NVVMDialect::getGridConstantAttrName(),
@@ -201,8 +200,8 @@ void KernelLowering::lowerGrid() {
       gridIds.push_back(rest);
       break;
     }
-    Value size = views[kernel.getArgument(extent.getArg())]
-                     .sizes[extent.getDim()];
+    Value size =
+        views[kernel.getArgument(extent.getArg())].sizes[extent.getDim()];
     Value count = divide(add(size, c32(extent.getDiv() - 1)), extent.getDiv());
     gridIds.push_back(arith::RemUIOp::create(b, loc, rest, count));
     rest = arith::DivUIOp::create(b, loc, rest, count);
@@ -490,8 +489,7 @@ LogicalResult KernelLowering::lowerIf(scf::IfOp op) {
   bool readThen = slotsRead;
   slotsRead = read;
   bool hasElse = !op.getElseRegion().empty();
-  if (hasElse &&
-      failed(lowerRegion(op.getElseRegion(), elseBlock, ignored))) {
+  if (hasElse && failed(lowerRegion(op.getElseRegion(), elseBlock, ignored))) {
     return failure();
   }
   slotsRead = slotsRead || readThen || read;

@@ -30,7 +30,7 @@ namespace attnfuse::nvvm {
 
 /// A view taken apart.
 struct LoweredView {
-  mlir::Value base; ///< !llvm.ptr<1>
+  mlir::Value base;                              ///< !llvm.ptr<1>
   llvm::SmallVector<mlir::Value> sizes, strides; ///< i32, i64
   mlir::Type element;
   /// i1: rows can be copied 16 bytes at a time along the last dimension.
@@ -61,8 +61,7 @@ public:
   explicit KernelLowering(tile::KernelOp kernel);
 
   /// Builds the function at the end of `target`; `kernel` is left as it is.
-  mlir::FailureOr<mlir::LLVM::LLVMFuncOp>
-  lower(mlir::gpu::GPUModuleOp target);
+  mlir::FailureOr<mlir::LLVM::LLVMFuncOp> lower(mlir::gpu::GPUModuleOp target);
 
   /// Bytes of dynamic shared memory, threads of a block.
   int64_t sharedBytes() const { return sharedSize; }

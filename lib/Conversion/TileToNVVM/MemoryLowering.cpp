@@ -106,17 +106,17 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
     axis.offset = mul(toI64(inside), view.strides[dim]);
     return axis;
   };
-  auto rows = axisOf(
-      fragment.rowTiles() * fragment.rowValues(), [&](int64_t n) {
-        Value row = fragment.rows == 1
-                        ? c32(0)
-                        : add(add(mul(warp, c32(fragment.rowsPerWarp())),
-                                  laneRow),
-                              c32(n * 8));
+  auto rows =
+      axisOf(fragment.rowTiles() * fragment.rowValues(), [&](int64_t n) {
+        Value row =
+            fragment.rows == 1
+                ? c32(0)
+                : add(add(mul(warp, c32(fragment.rowsPerWarp())), laneRow),
+                      c32(n * 8));
         return place(along[0], row);
       });
-  auto columns = axisOf(
-      fragment.columnTiles() * fragment.columnValues(), [&](int64_t n) {
+  auto columns =
+      axisOf(fragment.columnTiles() * fragment.columnValues(), [&](int64_t n) {
         Value column = fragment.columns == 1
                            ? c32(0)
                            : add(laneColumn, c32(n / 2 * 8 + n % 2));
@@ -219,8 +219,8 @@ Value KernelLowering::slotAddress(const LoweredRing &ring, Value base,
                                   Value row, Value column) {
   const tile::SlotLayout &slot = ring.slot;
   Value panel = divide(column, slot.panelColumns());
-  Value inPanel = slot.panels() == 1 ? column
-                                     : remainder(column, slot.panelColumns());
+  Value inPanel =
+      slot.panels() == 1 ? column : remainder(column, slot.panelColumns());
   Value chunk = divide(inPanel, slot.chunkColumns());
   Value phase = andOf(shr(row, slot.rowShift()), c32(slot.chunkMask()));
   chunk = xorOf(chunk, phase);
@@ -228,9 +228,8 @@ Value KernelLowering::slotAddress(const LoweredRing &ring, Value base,
   address = add(address, shl(chunk, 4));
   Value rest = remainder(inPanel, slot.chunkColumns());
   address = add(address, mul(rest, c32(slot.elementBytes)));
-  return slot.panels() == 1
-             ? address
-             : add(address, mul(panel, c32(slot.panelBytes())));
+  return slot.panels() == 1 ? address
+                            : add(address, mul(panel, c32(slot.panelBytes())));
 }
 
 void KernelLowering::blockBarrier() {
@@ -253,8 +252,8 @@ void KernelLowering::lowerWait(tile::WaitOp op) {
     waitBarrier(fullBarrier(ring, slot), phase);
     return;
   }
-  NVVM::CpAsyncWaitGroupOp::create(
-      b, loc, static_cast<uint32_t>(op.getOutstanding()));
+  NVVM::CpAsyncWaitGroupOp::create(b, loc,
+                                   static_cast<uint32_t>(op.getOutstanding()));
   blockBarrier();
 }
 
@@ -285,16 +284,13 @@ void KernelLowering::forChunks(const LoweredRing &ring,
 void KernelLowering::forElements(const LoweredRing &ring,
                                  llvm::function_ref<void(Value, Value)> body) {
   const tile::SlotLayout &slot = ring.slot;
-  auto loop = scf::ForOp::create(b, loc, thread,
-                                 c32(slot.rows * slot.columns),
+  auto loop = scf::ForOp::create(b, loc, thread, c32(slot.rows * slot.columns),
                                  c32(numThreads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
   body(divide(number, slot.columns), remainder(number, slot.columns));
 }
-
-
 
 void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
   if (role == Role::Producer) {
@@ -328,10 +324,11 @@ void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
     forChunks(ring, [&](Value row, Value column) {
       Value bytes = select(rowInside(row), c32(16), c32(0));
       if (!whole) {
-        Value left = sub(view.sizes[columnDim], add(indices[columnDim], column));
+        Value left =
+            sub(view.sizes[columnDim], add(indices[columnDim], column));
         left = b.createOrFold<arith::MaxSIOp>(loc, left, c32(0));
-        left = b.createOrFold<arith::MinSIOp>(
-            loc, left, c32(ring.slot.chunkColumns()));
+        left = b.createOrFold<arith::MinSIOp>(loc, left,
+                                              c32(ring.slot.chunkColumns()));
         bytes = select(rowInside(row), mul(left, c32(ring.slot.elementBytes)),
                        c32(0));
       }
@@ -345,8 +342,8 @@ void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
       Value inside = rowInside(row);
       Value place = add(indices[columnDim], column);
       inside = andOf(inside, less(place, view.sizes[columnDim]));
-      Value source =
-          pointerTo(select(inside, row, c32(0)), select(inside, column, c32(0)));
+      Value source = pointerTo(select(inside, row, c32(0)),
+                               select(inside, column, c32(0)));
       Value zero =
           arith::ConstantOp::create(b, loc, b.getZeroAttr(view.element));
       Value value = select(inside, loadMemory(view.element, source), zero);
@@ -369,11 +366,11 @@ void KernelLowering::lowerAsyncLoad(tile::AsyncLoadOp op) {
 void KernelLowering::lowerPut(tile::PutOp op) {
   if (role == Role::Consumer) {
     // The thread that stored the slot before knows when it has been read.
-    when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread,
-                               c32(0)),
-         [&] {
-           NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, 0, b.getUnitAttr());
-         });
+    when(
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, c32(0)),
+        [&] {
+          NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, 0, b.getUnitAttr());
+        });
     blockBarrier();
   }
   const LoweredRing &ring = rings[op.getRing()];
@@ -394,9 +391,9 @@ void KernelLowering::lowerPut(tile::PutOp op) {
         Value target = shared(slotAddress(ring, base, row, column));
         if (wide) {
           LLVM::StoreOp::create(b, loc, x, target);
-          Value next = LLVM::GEPOp::create(b, loc, target.getType(),
-                                           b.getI8Type(), target,
-                                           ArrayRef<LLVM::GEPArg>(4));
+          Value next =
+              LLVM::GEPOp::create(b, loc, target.getType(), b.getI8Type(),
+                                  target, ArrayRef<LLVM::GEPArg>(4));
           LLVM::StoreOp::create(b, loc, y, next);
         } else {
           Value packed = assembly(pack, "=r,f,f", ValueRange{y, x}, i32(),
@@ -436,8 +433,8 @@ void KernelLowering::lowerCopyOut(tile::CopyOutOp op) {
     Value inside = andOf(less(at[rowDim], view.sizes[rowDim]),
                          less(at[columnDim], view.sizes[columnDim]));
     when(inside, [&] {
-      Value value =
-          loadMemory(ring.element, shared(slotAddress(ring, base, row, column)));
+      Value value = loadMemory(ring.element,
+                               shared(slotAddress(ring, base, row, column)));
       storeMemory(value, view.element, elementPointer(view, at));
     });
   };

@@ -35,10 +35,10 @@ Values KernelLowering::ldmatrix(Value pointer, int64_t offset,
                                   pointer, ArrayRef<LLVM::GEPArg>(offset));
   }
   auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-  Value four = NVVM::LdMatrixOp::create(
-      b, loc, structOf(i32(), 4), pointer, 4,
-      transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row, shape,
-      NVVM::LdStMatrixEltType::B16);
+  Value four = NVVM::LdMatrixOp::create(b, loc, structOf(i32(), 4), pointer, 4,
+                                        transposed ? NVVM::MMALayout::col
+                                                   : NVVM::MMALayout::row,
+                                        shape, NVVM::LdStMatrixEltType::B16);
   Values values;
   for (int64_t n = 0; n < 4; ++n) {
     values.push_back(LLVM::ExtractValueOp::create(b, loc, four, n));
@@ -79,8 +79,7 @@ void KernelLowering::lowerDotStart(tile::DotStartOp op) {
     return;
   }
   tile::FragmentLayout out = fragmentOf(op.getResult().getType().getTile());
-  Values acc = op.getAcc() ? tiles[op.getAcc()]
-                           : Values(out.values(), cf32(0));
+  Values acc = op.getAcc() ? tiles[op.getAcc()] : Values(out.values(), cf32(0));
   Values lhs;
   if (isa<tile::TileType>(op.getLhs().getType())) {
     lhs = tiles[op.getLhs()];
@@ -116,8 +115,8 @@ void KernelLowering::dot16(tile::DotStartOp op, const Values &lhs,
                        Value chunk) {
     LaneAddresses lanes;
     lanes.slot = source.slot;
-    Value phase = andOf(shr(row, source.slot.rowShift()),
-                        c32(source.slot.chunkMask()));
+    Value phase =
+        andOf(shr(row, source.slot.rowShift()), c32(source.slot.chunkMask()));
     lanes.base = add(start, mul(row, c32(source.slot.swizzle)));
     lanes.phase = shl(xorOf(phase, chunk), 4);
     return lanes;
@@ -128,8 +127,7 @@ void KernelLowering::dot16(tile::DotStartOp op, const Values &lhs,
     int64_t inPanel = chunk % perPanel;
     Value &pointer = lanes.pointers[inPanel];
     if (!pointer) {
-      pointer =
-          shared(add(lanes.base, xorOf(lanes.phase, c32(inPanel * 16))));
+      pointer = shared(add(lanes.base, xorOf(lanes.phase, c32(inPanel * 16))));
     }
     int64_t offset =
         chunk / perPanel * lanes.slot.panelBytes() + row * lanes.slot.swizzle;
@@ -196,16 +194,17 @@ void KernelLowering::dot32(tile::DotStartOp op, const Values &lhs,
     Value top = andOf(bits, c32(~int64_t(0x1fff)));
     Value high = arith::BitcastOp::create(b, loc, b.getF32Type(), top);
     Value rest = arith::SubFOp::create(b, loc, x, high);
-    Value same = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x,
-                                       high);
+    Value same =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, high);
     rest = select(same, cf32(0), rest);
     hi.push_back(top);
     lo.push_back(arith::BitcastOp::create(b, loc, i32(), rest));
   };
   auto element = [&](const LoweredRing &source, Value start, Value row,
                      Value column) -> Value {
-    return LLVM::LoadOp::create(b, loc, b.getF32Type(),
-                                shared(slotAddress(source, start, row, column)));
+    return LLVM::LoadOp::create(
+        b, loc, b.getF32Type(),
+        shared(slotAddress(source, start, row, column)));
   };
   Value start = slotBase(op.getRhs(), op.getRhsUse());
   Value leftStart;
@@ -266,9 +265,9 @@ void KernelLowering::lowerDotGuarded(tile::DotGuardedOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(outer.getBody());
   Values weights(outer.getRegionIterArgs().drop_front(numAcc));
-  auto inner =
-      scf::ForOp::create(b, loc, c32(0), c32(8), c32(1),
-                         ValueRange(outer.getRegionIterArgs()).take_front(numAcc));
+  auto inner = scf::ForOp::create(
+      b, loc, c32(0), c32(8), c32(1),
+      ValueRange(outer.getRegionIterArgs()).take_front(numAcc));
   {
     OpBuilder::InsertionGuard innerGuard(b);
     b.setInsertionPointToStart(inner.getBody());
@@ -282,10 +281,10 @@ void KernelLowering::lowerDotGuarded(tile::DotGuardedOp op) {
     for (int64_t mt = 0; mt < in.rowTiles(); ++mt) {
       for (int64_t half = 0; half < 2; ++half) {
         auto from = [&](int64_t pair) -> Value {
-          return NVVM::ShflOp::create(
-              b, loc, b.getF32Type(), c32(-1),
-              weights[in.value({mt, 0, half, pair})], source, c32(31),
-              NVVM::ShflKind::idx, UnitAttr());
+          return NVVM::ShflOp::create(b, loc, b.getF32Type(), c32(-1),
+                                      weights[in.value({mt, 0, half, pair})],
+                                      source, c32(31), NVVM::ShflKind::idx,
+                                      UnitAttr());
         };
         Value even = from(0);
         factors.push_back(select(odd, from(1), even));
@@ -293,8 +292,8 @@ void KernelLowering::lowerDotGuarded(tile::DotGuardedOp op) {
     }
     for (int64_t nt = 0; nt < out.columnTiles(); ++nt) {
       for (int64_t pair = 0; pair < 2; ++pair) {
-        Value address = slotAddress(ring, start, key,
-                                    add(laneColumn, c32(nt * 8 + pair)));
+        Value address =
+            slotAddress(ring, start, key, add(laneColumn, c32(nt * 8 + pair)));
         Value v = LLVM::LoadOp::create(b, loc, ring.element, shared(address));
         if (!ring.element.isF32()) {
           v = arith::ExtFOp::create(b, loc, b.getF32Type(), v);

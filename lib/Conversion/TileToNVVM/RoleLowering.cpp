@@ -132,8 +132,7 @@ void KernelLowering::initBarriers() {
   };
   when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, c32(0)),
        [&] {
-         for (auto alloc :
-              kernel.getBody().front().getOps<tile::AllocOp>()) {
+         for (auto alloc : kernel.getBody().front().getOps<tile::AllocOp>()) {
            const LoweredRing &ring = rings[alloc.getRing()];
            int64_t arrivals = ring.readers ? 4 * ring.readers : consumerWarps;
            for (int64_t slot = 0; slot < ring.stages; ++slot) {
@@ -193,9 +192,7 @@ LogicalResult KernelLowering::lowerRoles(tile::RolesOp op) {
   }
   // What was stored has to have left shared memory.
   when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, c32(0)),
-       [&] {
-         NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, 0, UnitAttr());
-       });
+       [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, 0, UnitAttr()); });
   role = Role::Everyone;
   thread = blockThread;
   warp = blockWarp;
@@ -249,8 +246,8 @@ void KernelLowering::lowerBulkLoad(tile::AsyncLoadOp op) {
       NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
           b, loc, shared(add(base, c32(panel * ring.slot.panelBytes()))), map,
           box, shared(barrier), ValueRange(), Value(), Value(),
-          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
-          NVVM::CTAGroupKindAttr(), Value());
+          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
+          Value());
     }
   });
 }
@@ -296,17 +293,17 @@ void KernelLowering::lowerNextWork(tile::NextWorkOp op) {
   auto [slot, phase] = slotAndPhase(scalars.lookup(op.getCall()), 2);
   Value full = add(add(sharedBase, c32(workBarriers)), shl(slot, 4));
   Value empty = add(full, c32(8));
-  Value word = shared(add(add(sharedBase, c32(workBarriers + 32)),
-                          shl(slot, 2)));
+  Value word =
+      shared(add(add(sharedBase, c32(workBarriers + 32)), shl(slot, 2)));
   if (role == Role::Producer) {
     auto taken = scf::IfOp::create(b, loc, TypeRange(i32()), isFirstLane(),
                                    /*withElse=*/true);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(taken.thenBlock());
-      Value number = LLVM::AtomicRMWOp::create(
-          b, loc, LLVM::AtomicBinOp::add, counter, c32(1),
-          LLVM::AtomicOrdering::monotonic);
+      Value number =
+          LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::add, counter,
+                                    c32(1), LLVM::AtomicOrdering::monotonic);
       scf::YieldOp::create(b, loc, number);
       b.setInsertionPointToStart(taken.elseBlock());
       scf::YieldOp::create(b, loc, c32(0));

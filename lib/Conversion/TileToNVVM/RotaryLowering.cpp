@@ -95,8 +95,7 @@ void KernelLowering::lowerRotateSlot(tile::RotateSlotOp op) {
         return LLVM::LoadOp::create(b, loc, b.getF32Type(), pointer);
       };
       Value high = entry(0), low = entry(1);
-      Value real =
-          arith::SIToFPOp::create(b, loc, b.getF32Type(), position);
+      Value real = arith::SIToFPOp::create(b, loc, b.getF32Type(), position);
       Value turns = arith::MulFOp::create(b, loc, real, high);
       Value rounded = intrinsic("llvm.nvvm.round.f", turns, b.getF32Type());
       Value rest = math::FmaOp::create(b, loc, real, high,
@@ -113,8 +112,8 @@ void KernelLowering::lowerRotateSlot(tile::RotateSlotOp op) {
       }
     }
     Value first = op.getInterleaved() ? shl(pair, 1) : pair;
-    Value second = op.getInterleaved() ? add(first, c32(1))
-                                       : add(pair, c32(pairs));
+    Value second =
+        op.getInterleaved() ? add(first, c32(1)) : add(pair, c32(pairs));
     Value firstPlace = shared(slotAddress(ring, base, row, first));
     Value secondPlace = shared(slotAddress(ring, base, row, second));
     Value x = toF32(loadMemory(ring.element, firstPlace));

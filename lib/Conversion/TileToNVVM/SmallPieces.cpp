@@ -119,8 +119,7 @@ Values KernelLowering::assembly(StringRef text, StringRef constraints,
   }
   Values values;
   for (size_t n = 0; n < results.size(); ++n) {
-    values.push_back(
-        LLVM::ExtractValueOp::create(b, loc, op.getResult(0), n));
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, op.getResult(0), n));
   }
   return values;
 }

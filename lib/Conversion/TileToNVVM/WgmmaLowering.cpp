@@ -130,9 +130,8 @@ void KernelLowering::lowerWarpgroupWait(tile::DotWaitOp op) {
   }
   std::string text = "wgmma.wait_group.sync.aligned " +
                      std::to_string(op.getOutstanding()) + ";";
-  Values waited =
-      assembly(text, constraints, values,
-               SmallVector<Type>(values.size(), b.getF32Type()),
-               /*sideEffects=*/true);
+  Values waited = assembly(text, constraints, values,
+                           SmallVector<Type>(values.size(), b.getF32Type()),
+                           /*sideEffects=*/true);
   tiles[op.getResult()] = waited;
 }

@@ -15,9 +15,8 @@ static llvm::Error toError(const runtime::Status &status) {
 }
 
 static llvm::Error toError(attnfuse_status status) {
-  return status == ATTNFUSE_OK
-             ? llvm::Error::success()
-             : llvm::createStringError(attnfuse_last_error());
+  return status == ATTNFUSE_OK ? llvm::Error::success()
+                               : llvm::createStringError(attnfuse_last_error());
 }
 
 static attnfuse_dtype toC(DType type) {
@@ -101,9 +100,9 @@ struct GpuSession::State {
 
   runtime::Status launch(void *stream) {
     std::vector<attnfuse_tensor> in = tensors(inputs), out = tensors(outputs);
-    attnfuse_status code = attnfuse_program_launch(
-        program, in.data(), in.size(), out.data(), out.size(), workspace,
-        workspaceBytes, stream);
+    attnfuse_status code =
+        attnfuse_program_launch(program, in.data(), in.size(), out.data(),
+                                out.size(), workspace, workspaceBytes, stream);
     return {code, code == ATTNFUSE_OK ? "" : attnfuse_last_error()};
   }
 };
@@ -153,10 +152,9 @@ attnfuse::chipForDevice(const attnfuse_device_info &device) {
 llvm::Error GpuSession::load(llvm::StringRef code, llvm::StringRef manifest) {
   attnfuse_program_destroy(state->program);
   state->program = nullptr;
-  return toError(attnfuse_program_load(code.data(), code.size(),
-                                       manifest.data(), manifest.size(),
-                                       state->device->ordinal(),
-                                       &state->program));
+  return toError(attnfuse_program_load(
+      code.data(), code.size(), manifest.data(), manifest.size(),
+      state->device->ordinal(), &state->program));
 }
 
 std::vector<attnfuse_kernel_info> GpuSession::kernels() const {
@@ -201,8 +199,7 @@ llvm::Error GpuSession::bind(llvm::ArrayRef<HostTensor> inputs) {
       return error;
     }
     auto *first = static_cast<char *>(input.data()) + low * size;
-    if (auto error =
-            toError(device.copyIn(array.memory, first, array.bytes))) {
+    if (auto error = toError(device.copyIn(array.memory, first, array.bytes))) {
       return error;
     }
     array.tensor.data = static_cast<char *>(array.memory) - low * size;
@@ -260,8 +257,7 @@ llvm::Error GpuSession::run(bool poison) {
 llvm::Expected<std::vector<HostTensor>> GpuSession::results() {
   std::vector<HostTensor> list;
   for (State::Array &array : state->outputs) {
-    auto tensor =
-        HostTensor::allocate(fromC(array.tensor.dtype), array.shape);
+    auto tensor = HostTensor::allocate(fromC(array.tensor.dtype), array.shape);
     if (!tensor) {
       return tensor.takeError();
     }
@@ -282,8 +278,8 @@ llvm::Expected<std::vector<double>> GpuSession::time(int repetitions,
   if (auto error = toError(state->device->capture(work, graph))) {
     return std::move(error);
   }
-  if (auto error = toError(state->device->timeReplays(*graph, repetitions,
-                                                      flush, seconds))) {
+  if (auto error = toError(
+          state->device->timeReplays(*graph, repetitions, flush, seconds))) {
     return std::move(error);
   }
   return seconds;

@@ -63,8 +63,8 @@ public:
                           ? names[number]
                           : "argument" + std::to_string(number);
       auto tensor = dyn_cast<RankedTensorType>(argument.getType());
-      entry["dtype"] = dtypeName(tensor ? tensor.getElementType()
-                                        : argument.getType());
+      entry["dtype"] =
+          dtypeName(tensor ? tensor.getElementType() : argument.getType());
       if (tensor) {
         json shape = json::array();
         for (int64_t extent : tensor.getShape()) {
@@ -194,19 +194,19 @@ private:
     }
     fillFrom(dense, *tensor);
     int64_t count = dense.getNumElements();
-    int64_t bytes =
-        dense.getElementType().isInteger(1)
-            ? 1
-            : dense.getElementType().getIntOrFloatBitWidth() / 8;
+    int64_t bytes = dense.getElementType().isInteger(1)
+                        ? 1
+                        : dense.getElementType().getIntOrFloatBitWidth() / 8;
     StringRef raw(static_cast<const char *>(tensor->data()), count * bytes);
     json shape = json::array();
     for (int64_t extent : dense.getType().getShape()) {
       shape.push_back(extent);
     }
     values[op.getResult()] = {{"constant", manifest["constants"].size()}};
-    manifest["constants"].push_back({{"dtype", dtypeName(dense.getElementType())},
-                                     {"shape", shape},
-                                     {"data", llvm::encodeBase64(raw)}});
+    manifest["constants"].push_back(
+        {{"dtype", dtypeName(dense.getElementType())},
+         {"shape", shape},
+         {"data", llvm::encodeBase64(raw)}});
     return llvm::Error::success();
   }
 
@@ -263,9 +263,8 @@ private:
     // or marks (the last output) for the launch that follows.
     Attribute otherwise = op->getAttr("otherwise");
     if (auto symbol = dyn_cast_or_null<SymbolRefAttr>(otherwise)) {
-      auto other =
-          stepFor(op, symbol, op->getAttrOfType<ArrayAttr>("otherwise_grid"),
-                  operands);
+      auto other = stepFor(
+          op, symbol, op->getAttrOfType<ArrayAttr>("otherwise_grid"), operands);
       if (!other) {
         return other.takeError();
       }
@@ -356,8 +355,8 @@ attnfuse::equalExtents(func::FuncOp function) {
       return cast<RankedTensorType>(argument.getType()).isDynamicDim(dimension);
     };
     if (dynamic(x) || dynamic(y)) {
-      pairs.push_back({{x.getArgNumber(), dimension},
-                       {y.getArgNumber(), dimension}});
+      pairs.push_back(
+          {{x.getArgNumber(), dimension}, {y.getArgNumber(), dimension}});
     }
   };
   function.walk([&](attn::ScaledDotProductOp product) {

@@ -109,8 +109,8 @@ attnfuse::translateKernels(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip,
   return module;
 }
 
-llvm::Expected<std::string> attnfuse::generatePTX(mlir::gpu::GPUModuleOp kernels,
-                                                  llvm::StringRef chip) {
+llvm::Expected<std::string>
+attnfuse::generatePTX(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip) {
   llvm::LLVMContext context;
   auto module = translateKernels(kernels, chip, context);
   if (!module) {

@@ -15,7 +15,7 @@
 using namespace attnfuse;
 using testing::HasSubstr;
 
-static constexpr const char *kChips[] = {"sm_80", "sm_86",  "sm_89", "sm_90",
+static constexpr const char *kChips[] = {"sm_80",  "sm_86",  "sm_89", "sm_90",
                                          "sm_90a", "sm_100", "sm_120"};
 
 static int64_t sharedMemoryOf(const char *chip) {
@@ -128,9 +128,8 @@ TEST(GpuSchedule, MoreOfAnythingNeedsNoLess) {
       GpuProblem mine = problem(width, bytes);
       int64_t shared = portableSharedBytes({64, 32, 4, 1}, mine);
       int64_t registers = portableRegisters({64, 32, 4, 1}, mine);
-      for (GpuBlocks more :
-           {GpuBlocks{128, 32, 4, 1}, GpuBlocks{64, 64, 4, 1},
-            GpuBlocks{64, 32, 4, 2}}) {
+      for (GpuBlocks more : {GpuBlocks{128, 32, 4, 1}, GpuBlocks{64, 64, 4, 1},
+                             GpuBlocks{64, 32, 4, 2}}) {
         EXPECT_GE(portableSharedBytes(more, mine), shared);
         EXPECT_GE(portableRegisters(more, mine), registers);
       }
@@ -151,11 +150,10 @@ TEST(GpuSchedule, ASmallerScheduleIsTried) {
     int64_t lines = std::count(considered.begin(), considered.end(), '\n');
     EXPECT_GE(lines, passedOver);
     if (lines) {
+      EXPECT_THAT(considered, HasSubstr(" stages: needs "));
       EXPECT_THAT(considered,
-                  HasSubstr(" stages: needs "));
-      EXPECT_THAT(considered, HasSubstr(" bytes of shared memory, " +
-                                        std::to_string(available) +
-                                        " available\n"));
+                  HasSubstr(" bytes of shared memory, " +
+                            std::to_string(available) + " available\n"));
     }
     if (blocks) {
       EXPECT_LE(portableSharedBytes(*blocks, mine), available);
@@ -185,14 +183,12 @@ TEST(GpuSchedule, WhatCannotFitIsRefusedWithReasons) {
   EXPECT_FALSE(choosePortableBlocks(problem(1024, 2), sharedMemoryOf("sm_80"),
                                     &considered));
   EXPECT_THAT(considered, HasSubstr("bytes of shared memory, " +
-                                    std::to_string(163 * 1024) +
-                                    " available"));
+                                    std::to_string(163 * 1024) + " available"));
   EXPECT_THAT(considered, HasSubstr("64x16, 1 stages: needs"));
 
   // Enough shared memory, but a row of accumulators is wider than registers.
   considered.clear();
-  EXPECT_FALSE(choosePortableBlocks(problem(512, 2), 1 << 30,
-                                    &considered));
+  EXPECT_FALSE(choosePortableBlocks(problem(512, 2), 1 << 30, &considered));
   EXPECT_THAT(considered, HasSubstr(" registers, 255 available"));
   EXPECT_THAT(considered, testing::Not(HasSubstr("shared memory")));
 }

@@ -34,10 +34,11 @@ equalExtents(mlir::func::FuncOp function);
 /// The manifest (docs/runtime.md) of a host function whose kernels have been
 /// lowered: its calls, launches, uninitialised tensors and constants in order.
 /// An operation that a runtime cannot execute is refused by name.
-llvm::Expected<std::string> writeManifest(
-    mlir::ModuleOp module, mlir::func::FuncOp function, llvm::StringRef chip,
-    llvm::ArrayRef<std::pair<ArgumentExtent, ArgumentExtent>> equal,
-    llvm::ArrayRef<std::string> argumentNames);
+llvm::Expected<std::string>
+writeManifest(mlir::ModuleOp module, mlir::func::FuncOp function,
+              llvm::StringRef chip,
+              llvm::ArrayRef<std::pair<ArgumentExtent, ArgumentExtent>> equal,
+              llvm::ArrayRef<std::string> argumentNames);
 
 } // namespace attnfuse
 

@@ -42,8 +42,8 @@ static LogicalResult verifyRing(Operation *op, Value ring) {
 /// A pending tile is a tile: extents, element type and layout.
 static LogicalResult verifyPending(Operation *op, PendingType type) {
   auto emitError = [&] { return op->emitOpError(); };
-  if (failed(TileType::verify(emitError, type.getShape(),
-                              type.getElementType(), type.getLayout()))) {
+  if (failed(TileType::verify(emitError, type.getShape(), type.getElementType(),
+                              type.getLayout()))) {
     return failure();
   }
   return verifyFragment(op, type.getTile());
@@ -61,8 +61,8 @@ static LogicalResult verifyCopy(Operation *op, ViewType view, size_t numIndices,
   if (along.size() != 2 || along[0] < 0 || along[1] < 0 ||
       along[0] >= view.getRank() || along[1] >= view.getRank() ||
       along[0] == along[1]) {
-    return op->emitOpError() << "expected 'along' to name two dimensions of "
-                             << view;
+    return op->emitOpError()
+           << "expected 'along' to name two dimensions of " << view;
   }
   if (view.getElementType() != ring.getElementType()) {
     return op->emitOpError() << "expected a ring of " << view.getElementType()
@@ -176,8 +176,7 @@ LogicalResult DotStartOp::verify() {
                          << " to give MxN, got " << getLhs().getType() << ", "
                          << rhs << " and " << result;
   }
-  if (lhsElement != rhs.getElementType() ||
-      !result.getElementType().isF32()) {
+  if (lhsElement != rhs.getElementType() || !result.getElementType().isF32()) {
     return emitOpError() << "expected factors of one type and a result of f32, "
                             "got "
                          << lhsElement << ", " << rhs.getElementType()
@@ -189,8 +188,8 @@ LogicalResult DotStartOp::verify() {
   if (inner % step || columns % step) {
     return emitOpError() << "expected an inner extent and columns in multiples "
                             "of "
-                         << step << " for factors of " << lhsElement
-                         << ", got " << inner << " and " << columns;
+                         << step << " for factors of " << lhsElement << ", got "
+                         << inner << " and " << columns;
   }
   return success();
 }
@@ -228,9 +227,8 @@ LogicalResult DotGuardedOp::verify() {
 
 LogicalResult CastOp::verify() {
   TileType from = getTile().getType(), to = getResult().getType();
-  if (from.getShape() != to.getShape() ||
-      from.getLayout() != to.getLayout() || !from.getElementType().isF32() ||
-      !isa<FloatType>(to.getElementType())) {
+  if (from.getShape() != to.getShape() || from.getLayout() != to.getLayout() ||
+      !from.getElementType().isF32() || !isa<FloatType>(to.getElementType())) {
     return emitOpError() << "expected a tile of f32 and one of floats with the "
                             "same extents and layout, got "
                          << from << " and " << to;
@@ -240,7 +238,8 @@ LogicalResult CastOp::verify() {
 
 LogicalResult AnyOp::verify() {
   if (!getTile().getType().getElementType().isInteger(1)) {
-    return emitOpError() << "expected a tile of i1, got " << getTile().getType();
+    return emitOpError() << "expected a tile of i1, got "
+                         << getTile().getType();
   }
   return verifyFragment(*this, getTile().getType());
 }
@@ -270,9 +269,9 @@ LogicalResult RolesOp::verify() {
   int64_t consumers = schedule.getWarps() / 4;
   int64_t threads = 128 * (consumers + 1);
   int64_t allocated = 65536 / threads / 8 * 8 * threads;
-  int64_t wanted = 128 * (static_cast<int64_t>(getProducerRegisters()) +
-                          consumers *
-                              static_cast<int64_t>(getConsumerRegisters()));
+  int64_t wanted =
+      128 * (static_cast<int64_t>(getProducerRegisters()) +
+             consumers * static_cast<int64_t>(getConsumerRegisters()));
   if (wanted > allocated) {
     return emitOpError() << "expected budgets of at most " << allocated
                          << " registers together, which a launch of " << threads

@@ -136,8 +136,7 @@ TEST(FragmentLayout, WarpgroupsHoldAccumulatorsOfWgmma) {
     for (int64_t warp = 0; warp < 4; ++warp) {
       for (int64_t lane = 0; lane < 32; ++lane) {
         for (int64_t i = 0; i < layout.values(); ++i) {
-          ASSERT_EQ(at(layout, warp, lane, i),
-                    wgmmaAccumulator(warp, lane, i))
+          ASSERT_EQ(at(layout, warp, lane, i), wgmmaAccumulator(warp, lane, i))
               << layout << ", warp " << warp << ", lane " << lane;
         }
       }
@@ -190,11 +189,10 @@ TEST(FragmentLayout, AColumnIsHeldByEveryLaneOfItsRow) {
     ASSERT_EQ(holders.size(), static_cast<size_t>(column.rows));
     for (const auto &[row, lanes] : holders) {
       int64_t first = row % 8 * 4, warp = row / column.rowsPerWarp();
-      ASSERT_EQ(lanes,
-                (std::multiset<Pair>{{warp, first},
-                                     {warp, first + 1},
-                                     {warp, first + 2},
-                                     {warp, first + 3}}))
+      ASSERT_EQ(lanes, (std::multiset<Pair>{{warp, first},
+                                            {warp, first + 1},
+                                            {warp, first + 2},
+                                            {warp, first + 3}}))
           << "row " << row;
     }
   }

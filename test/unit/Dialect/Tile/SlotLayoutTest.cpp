@@ -106,9 +106,8 @@ TEST(SlotLayout, AgreesWithTheHardwaresModes) {
         int64_t byte = column * slot.elementBytes;
         int64_t panel = byte / slot.swizzle;
         int64_t plain = row * slot.swizzle + byte % slot.swizzle;
-        ASSERT_EQ(slot.offset(row, column),
-                  panel * slot.rows * slot.swizzle +
-                      hardware(plain, slot.swizzle));
+        ASSERT_EQ(slot.offset(row, column), panel * slot.rows * slot.swizzle +
+                                                hardware(plain, slot.swizzle));
       }
     }
   }
@@ -174,8 +173,8 @@ TEST(SlotLayout, CopiesMeetEveryBankOnce) {
   for (const SlotLayout &slot : slots()) {
     SCOPED_TRACE(testing::Message() << slot);
     int64_t perRow = slot.columns / slot.chunkColumns();
-    bool isWidest = slot.swizzle == SlotLayout::widestSwizzle(
-                                        slot.columns, slot.elementBytes);
+    bool isWidest = slot.swizzle ==
+                    SlotLayout::widestSwizzle(slot.columns, slot.elementBytes);
     if (!isWidest || (8 % perRow && perRow % 8)) {
       continue;
     }
@@ -183,10 +182,10 @@ TEST(SlotLayout, CopiesMeetEveryBankOnce) {
       std::vector<int64_t> addresses;
       for (int64_t chunk = first; chunk < first + 8; ++chunk) {
         for (int64_t word = 0; word < 4; ++word) {
-          addresses.push_back(slot.offset(chunk / perRow,
-                                          chunk % perRow *
-                                              slot.chunkColumns()) +
-                              word * 4);
+          addresses.push_back(
+              slot.offset(chunk / perRow,
+                          chunk % perRow * slot.chunkColumns()) +
+              word * 4);
         }
       }
       ASSERT_EQ(worstBank(addresses), 1) << "chunk " << first;
@@ -257,8 +256,8 @@ TEST(SlotLayout, ReadsOfF32ValuesMeetEveryBankOnce) {
         for (int64_t pair : {0, 1}) {
           std::vector<int64_t> addresses;
           for (int64_t lane = 0; lane < 32; ++lane) {
-            addresses.push_back(slot.offset(row + lane % 4 * 2 + pair,
-                                            column + lane / 4));
+            addresses.push_back(
+                slot.offset(row + lane % 4 * 2 + pair, column + lane / 4));
           }
           ASSERT_EQ(worstBank(addresses), 1) << row << ", " << column;
         }

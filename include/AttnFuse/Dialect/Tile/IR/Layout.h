@@ -66,7 +66,9 @@ struct SlotLayout {
   int64_t offset(int64_t row, int64_t column) const;
   /// What the chunk's number is combined with: bits of the row, from
   /// `rowShift()` on, `swizzle / 16` values.
-  int64_t rowShift() const { return swizzle == 128 ? 0 : swizzle == 64 ? 1 : 2; }
+  int64_t rowShift() const {
+    return swizzle == 128 ? 0 : swizzle == 64 ? 1 : 2;
+  }
   int64_t chunkMask() const { return swizzle / 16 - 1; }
 
   bool isLegal() const;
