@@ -676,3 +676,66 @@ func.func @roles_outside() {
   }
   return
 }
+
+// -----
+
+tile.kernel @never_released(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#tile.extent<arg = 0, dim = 2, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{the ring}}
+  %k = tile.alloc : !tile.ring<2x64x64xbf16, 128>
+  // expected-error @below {{acquires slots of a ring that no consumer releases}}
+  tile.roles producer 24 {
+    tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+    tile.commit %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+  } consumer 240 {
+    tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @never_filled(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#tile.extent<arg = 0, dim = 2, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{the ring}}
+  %k = tile.alloc : !tile.ring<2x64x64xbf16, 128>
+  // expected-error @below {{expected what consumers wait for to be committed}}
+  tile.roles producer 24 {
+    tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+  } consumer 240 {
+    tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+    tile.release %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @consumer_acquires(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#tile.extent<arg = 0, dim = 2, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  %c0 = arith.constant 0 : index
+  // expected-note @below {{the ring}}
+  %k = tile.alloc : !tile.ring<2x64x64xbf16, 128>
+  // expected-error @below {{expected the producer to acquire and consumers to release}}
+  tile.roles producer 24 {
+  } consumer 240 {
+    tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @waited_twice(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#tile.extent<arg = 0, dim = 2, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  %c0 = arith.constant 0 : index
+  %q = tile.alloc : !tile.ring<1x64x64xbf16, 128>
+  %k = tile.alloc : !tile.ring<2x64x64xbf16, 128>
+  // expected-error @below {{expected its result to be waited for once}}
+  %s = tile.dot_start %q[%c0], %k[%c0] transpose_b : !tile.ring<1x64x64xbf16, 128>, !tile.ring<2x64x64xbf16, 128> -> !tile.pending<64x64xf32, #tile.fragment<4>>
+  %a = tile.dot_wait %s : !tile.pending<64x64xf32, #tile.fragment<4>> -> !tile.tile<64x64xf32, #tile.fragment<4>>
+  %b = tile.dot_wait %s : !tile.pending<64x64xf32, #tile.fragment<4>> -> !tile.tile<64x64xf32, #tile.fragment<4>>
+  tile.return
+}

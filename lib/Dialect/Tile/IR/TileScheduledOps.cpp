@@ -138,6 +138,10 @@ LogicalResult DotStartOp::verify() {
       failed(verifyRing(*this, getRhs()))) {
     return failure();
   }
+  if (!getResult().use_empty() && !getResult().hasOneUse()) {
+    return emitOpError() << "expected its result to be waited for once: what "
+                            "is in flight can be taken back only once";
+  }
   Type lhsElement;
   int64_t rows, inner;
   if (auto ring = dyn_cast<RingType>(getLhs().getType())) {
@@ -244,6 +248,39 @@ LogicalResult AnyOp::verify() {
   return verifyFragment(*this, getTile().getType());
 }
 
+/// Whether a region holds an operation of a kind on a ring.
+template <typename Op> static bool uses(Region &region, Value ring) {
+  return llvm::any_of(ring.getUsers(), [&](Operation *user) {
+    return isa<Op>(user) && region.isAncestor(user->getParentRegion());
+  });
+}
+
+/// Both sides of a ring's protocol: a slot that is never freed or never filled
+/// would stop the other side for good.
+static LogicalResult verifyProtocol(RolesOp roles, AllocOp alloc) {
+  Value ring = alloc.getRing();
+  Region &producer = roles.getProducer(), &consumer = roles.getConsumer();
+  auto error = [&](StringRef what) {
+    InFlightDiagnostic diag = roles.emitOpError() << what;
+    diag.attachNote(alloc.getLoc()) << "the ring";
+    return diag;
+  };
+  if (uses<ReleaseOp>(producer, ring) || uses<AcquireOp>(consumer, ring)) {
+    return error("expected the producer to acquire and consumers to release");
+  }
+  bool acquires = uses<AcquireOp>(producer, ring);
+  bool releases = uses<ReleaseOp>(consumer, ring);
+  if (acquires != releases) {
+    return error(acquires ? "acquires slots of a ring that no consumer releases"
+                          : "releases slots of a ring that are never acquired");
+  }
+  if (uses<WaitOp>(consumer, ring) != uses<CommitOp>(producer, ring)) {
+    return error("expected what consumers wait for to be committed, and what "
+                 "is committed to be waited for");
+  }
+  return success();
+}
+
 LogicalResult RolesOp::verify() {
   Operation *previous = (*this)->getPrevNode();
   for (; previous; previous = previous->getPrevNode()) {
@@ -276,6 +313,11 @@ LogicalResult RolesOp::verify() {
     return emitOpError() << "expected budgets of at most " << allocated
                          << " registers together, which a launch of " << threads
                          << " threads allocates, got " << wanted;
+  }
+  for (auto alloc : kernel.getBody().front().getOps<AllocOp>()) {
+    if (failed(verifyProtocol(*this, alloc))) {
+      return failure();
+    }
   }
   return success();
 }
