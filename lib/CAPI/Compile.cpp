@@ -7,6 +7,7 @@
 
 #include "AttnFuse/Analysis/Chip.h"
 #include "AttnFuse/InitAll.h"
+#include "AttnFuse/Pipelines/ArgumentNames.h"
 #include "AttnFuse/Pipelines/GpuCompiler.h"
 #include "AttnFuse/Pipelines/Pipelines.h"
 #include "AttnFuse/Target/NVPTX/GpuSession.h"
@@ -135,7 +136,11 @@ static Status compile(llvm::StringRef text, llvm::StringRef entry,
             ? std::string("the program has no public function with a body")
             : "the program has no function '" + entry.str() + "' with a body");
   }
-  auto program = compileForGpu(*module, function, pipeline, {});
+  std::vector<std::string> names;
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    names.push_back(argumentName(argument, text));
+  }
+  auto program = compileForGpu(*module, function, pipeline, names);
   if (!program) {
     return runtime::failure(ATTNFUSE_COMPILE_ERROR,
                             llvm::toString(program.takeError()), "\n", said);

@@ -5,6 +5,7 @@
 
 #include "Inputs.h"
 
+#include "AttnFuse/Pipelines/ArgumentNames.h"
 #include "AttnFuse/Support/ElementTypes.h"
 #include "AttnFuse/Support/TensorIO.h"
 
@@ -20,29 +21,6 @@ using namespace attnfuse::run;
 
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(message);
-}
-
-/// The identifier that the source has at an argument's location.
-static std::string nameInSource(BlockArgument argument, StringRef source) {
-  std::string number = std::to_string(argument.getArgNumber());
-  auto loc = dyn_cast<FileLineColLoc>(argument.getLoc());
-  if (!loc) {
-    return number;
-  }
-  for (unsigned line = 1; line < loc.getLine(); ++line) {
-    source = source.split('\n').second;
-  }
-  source =
-      source.drop_front(std::min<size_t>(loc.getColumn() - 1, source.size()));
-  if (!source.consume_front("%")) {
-    return number;
-  }
-  return source
-      .take_while([](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-               c == '$' || c == '.' || c == '-';
-      })
-      .str();
 }
 
 static std::string describe(Type type) {
@@ -92,7 +70,7 @@ llvm::Error InputMaker::readFiles() {
   for (BlockArgument parameter : function.getArguments()) {
     unsigned place = parameter.getArgNumber();
     Argument argument;
-    argument.name = nameInSource(parameter, source);
+    argument.name = argumentName(parameter, source);
     auto file = options.inputs.find(argument.name);
     auto byNumber = options.inputs.find(std::to_string(place));
     if (file == options.inputs.end()) {
