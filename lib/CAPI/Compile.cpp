@@ -153,7 +153,7 @@ static Status compile(llvm::StringRef text, llvm::StringRef entry,
   return {};
 }
 
-attnfuse_status attnfuse_compile(const char *text, size_t text_size,
+attnfuse_status attnfuse_compile(const char *text, size_t textSize,
                                  const char *entry, const char *chip,
                                  const char *options,
                                  attnfuse_artifact **artifact) {
@@ -162,8 +162,8 @@ attnfuse_status attnfuse_compile(const char *text, size_t text_size,
         runtime::invalid("attnfuse_compile needs text, chip and artifact"));
   }
   *artifact = nullptr;
-  std::string source(text, text_size), name = entry ? entry : "",
-                                       flags = options ? options : "";
+  std::string source(text, textSize), name = entry ? entry : "",
+                                      flags = options ? options : "";
   auto made = std::make_unique<attnfuse_artifact>();
   runtime::DiskCache cache;
   std::string key = runtime::DiskCache::key(
