@@ -11,8 +11,7 @@
 
 using namespace mlir;
 
-std::string attnfuse::argumentName(BlockArgument argument,
-                                   StringRef source) {
+std::string attnfuse::argumentName(BlockArgument argument, StringRef source) {
   std::string number = std::to_string(argument.getArgNumber());
   auto loc = dyn_cast<FileLineColLoc>(argument.getLoc());
   if (!loc) {
