@@ -116,11 +116,11 @@ attnfuse::chooseHopperBlocks(const GpuProblem &problem, bool uneven,
   int64_t widest = std::max(problem.width, problem.valueWidth);
   HopperBlocks blocks;
   if (widest <= 64) {
-    blocks = uneven ? HopperBlocks{4, 64, 2, 112, 24}
-                    : HopperBlocks{3, 128, 2, 160, 32};
-    blocks.persistent = uneven;
+    blocks = HopperBlocks{4, 64, 2, 112, 24};
   } else if (widest <= 128) {
-    blocks = HopperBlocks{3, 64, 2, 160, 32};
+    // Small query tiles balance the rows of an uneven mask.
+    blocks = uneven ? HopperBlocks{2, 128, 2, 240, 24}
+                    : HopperBlocks{3, 64, 2, 160, 32};
   } else if (widest <= 256) {
     blocks = HopperBlocks{2, 64, 2, 240, 24};
   } else {

@@ -100,6 +100,12 @@ void AttentionCode::placeTile(Value number, int64_t cacheBytes) {
                       m.max(tile.keys, m.index(1)));
   Value together = m.mul(m.max(inCache, m.index(1)), group);
   together = m.min(together, all);
+  // Groups of equal size: each starts with its longest tiles, and a last one
+  // of few heads would leave multiprocessors without work while those run.
+  together = div(
+      m.sub(m.add(all, div(m.sub(m.add(all, together), m.index(1)), together)),
+            m.index(1)),
+      div(m.sub(m.add(all, together), m.index(1)), together));
   Value perGroup = mul(together, tiles);
   Value groupNumber = div(number, perGroup);
   Value first = mul(groupNumber, together);

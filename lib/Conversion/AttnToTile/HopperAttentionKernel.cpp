@@ -31,8 +31,8 @@ using namespace attnfuse;
 namespace {
 using State = AttentionState;
 
-/// Keys and values that groups of heads read together: half of the cache.
-constexpr int64_t kCacheBytes = 24 << 20;
+/// Keys and values that groups of heads read together: most of the cache.
+constexpr int64_t kCacheBytes = 32 << 20;
 
 struct Rings {
   Value query, key, value, result;
@@ -500,11 +500,13 @@ FailureOr<Value> Consumer::run(Value number, Value before) {
     state.accumulator = waitFor(context, sums, 0);
     tile::ReleaseOp::create(b, loc, block.rings.value, use);
   }
-  passOver(endTile, count, before);
+  // Rows that end early write their result while others still multiply: the
+  // tiles that these pass over are awaited only by the next query tile.
   finish(state, shares ? queryUse : own);
   if (shares) {
     tile::ReleaseOp::create(b, loc, block.rings.query, queryUse);
   }
+  passOver(endTile, count, before);
   return m.add(before, count);
 }
 

@@ -379,8 +379,38 @@ void KernelLowering::lowerPut(tile::PutOp op) {
   Values values = tiles[op.getTile()];
   Value firstRow = add(mul(warp, c32(fragment.rowsPerWarp())), laneRow);
   bool wide = ring.element.isF32();
-  StringRef pack = ring.element.isBF16() ? "cvt.rn.bf16x2.f32 $0, $1, $2;"
+  StringRef text = ring.element.isBF16() ? "cvt.rn.bf16x2.f32 $0, $1, $2;"
                                          : "cvt.rn.f16x2.f32 $0, $1, $2;";
+  auto pack = [&](Value x, Value y) {
+    return assembly(text, "=r,f,f", ValueRange{y, x}, i32(),
+                    /*sideEffects=*/false)
+        .front();
+  };
+  if (role == Role::Consumer && !wide) {
+    // Four matrices of 8 x 8 at a time; lane n has the address of row n % 8 of
+    // matrix n / 8, in the order of a 16 x 16 block by columns.
+    Value laneRow =
+        add(mul(warp, c32(fragment.rowsPerWarp())), andOf(lane, c32(15)));
+    Value laneColumn = shl(shr(lane, 4), 3);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    for (int64_t mt = 0; mt < fragment.rowTiles(); ++mt) {
+      Value row = add(laneRow, c32(mt * 16));
+      for (int64_t nt = 0; nt < fragment.columnTiles(); nt += 2) {
+        Values sources;
+        for (int64_t n = nt; n < nt + 2; ++n) {
+          for (int64_t half = 0; half < 2; ++half) {
+            sources.push_back(pack(values[fragment.value({mt, n, half, 0})],
+                                   values[fragment.value({mt, n, half, 1})]));
+          }
+        }
+        Value column = add(laneColumn, c32(nt * 8));
+        NVVM::StMatrixOp::create(
+            b, loc, shared(slotAddress(ring, base, row, column)), sources,
+            NVVM::MMALayout::row, shape, NVVM::LdStMatrixEltType::B16);
+      }
+    }
+    return;
+  }
   for (int64_t mt = 0; mt < fragment.rowTiles(); ++mt) {
     for (int64_t half = 0; half < 2; ++half) {
       Value row = add(firstRow, c32(mt * 16 + half * 8));
@@ -396,10 +426,7 @@ void KernelLowering::lowerPut(tile::PutOp op) {
                                   target, ArrayRef<LLVM::GEPArg>(4));
           LLVM::StoreOp::create(b, loc, y, next);
         } else {
-          Value packed = assembly(pack, "=r,f,f", ValueRange{y, x}, i32(),
-                                  /*sideEffects=*/false)
-                             .front();
-          LLVM::StoreOp::create(b, loc, packed, target);
+          LLVM::StoreOp::create(b, loc, pack(x, y), target);
         }
       }
     }

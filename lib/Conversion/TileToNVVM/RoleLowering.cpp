@@ -161,19 +161,19 @@ LogicalResult KernelLowering::lowerRoles(tile::RolesOp op) {
   b.setInsertionPointToStart(branch.thenBlock());
   NVVM::SetMaxRegisterOp::create(b, loc, op.getProducerRegisters(),
                                  NVVM::SetMaxRegisterAction::decrease);
+  // One thread: what others of its warp would repeat takes issue slots from
+  // the consumers' softmax.
   Value first =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, warp, c32(0));
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, c32(0));
   auto one = scf::IfOp::create(b, loc, first, /*withElse=*/false);
   b.setInsertionPointToStart(one.thenBlock());
   role = Role::Producer;
-  numThreads = 32;
-  when(isFirstLane(), [&] {
-    for (Value map : mapPointers) {
-      NVVM::PrefetchOp::create(b, loc, NVVM::PrefetchCacheLevelAttr(),
-                               NVVM::CacheEvictionPriorityAttr(), map, Value(),
-                               b.getUnitAttr());
-    }
-  });
+  numThreads = 1;
+  for (Value map : mapPointers) {
+    NVVM::PrefetchOp::create(b, loc, NVVM::PrefetchCacheLevelAttr(),
+                             NVVM::CacheEvictionPriorityAttr(), map, Value(),
+                             b.getUnitAttr());
+  }
   if (failed(lowerBlock(op.getProducer().front()))) {
     return failure();
   }
@@ -236,20 +236,18 @@ void KernelLowering::lowerBulkLoad(tile::AsyncLoadOp op) {
     at.push_back(scalars.lookup(index));
   }
   Value map = tensorMap(op.getView(), ring);
-  when(isFirstLane(), [&] {
-    NVVM::MBarrierArriveExpectTxOp::create(
-        b, loc, Type(), shared(barrier), c32(ring.slot.bytes()),
-        NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
-    for (int64_t panel = 0; panel < ring.slot.panels(); ++panel) {
-      Values box{add(at[3], c32(panel * ring.slot.panelColumns())), at[2],
-                 at[1], at[0]};
-      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          b, loc, shared(add(base, c32(panel * ring.slot.panelBytes()))), map,
-          box, shared(barrier), ValueRange(), Value(), Value(),
-          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
-          Value());
-    }
-  });
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, loc, Type(), shared(barrier), c32(ring.slot.bytes()),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  for (int64_t panel = 0; panel < ring.slot.panels(); ++panel) {
+    Values box{add(at[3], c32(panel * ring.slot.panelColumns())), at[2], at[1],
+               at[0]};
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, loc, shared(add(base, c32(panel * ring.slot.panelBytes()))), map,
+        box, shared(barrier), ValueRange(), Value(), Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, NVVM::CTAGroupKindAttr(),
+        Value());
+  }
 }
 
 void KernelLowering::lowerBulkStore(tile::CopyOutOp op) {
@@ -296,27 +294,13 @@ void KernelLowering::lowerNextWork(tile::NextWorkOp op) {
   Value word =
       shared(add(add(sharedBase, c32(workBarriers + 32)), shl(slot, 2)));
   if (role == Role::Producer) {
-    auto taken = scf::IfOp::create(b, loc, TypeRange(i32()), isFirstLane(),
-                                   /*withElse=*/true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(taken.thenBlock());
-      Value number =
-          LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::add, counter,
-                                    c32(1), LLVM::AtomicOrdering::monotonic);
-      scf::YieldOp::create(b, loc, number);
-      b.setInsertionPointToStart(taken.elseBlock());
-      scf::YieldOp::create(b, loc, c32(0));
-    }
     Value number =
-        NVVM::ShflOp::create(b, loc, i32(), c32(-1), taken.getResult(0), c32(0),
-                             c32(31), NVVM::ShflKind::idx, UnitAttr());
+        LLVM::AtomicRMWOp::create(b, loc, LLVM::AtomicBinOp::add, counter,
+                                  c32(1), LLVM::AtomicOrdering::monotonic);
     waitBarrier(empty, xorOf(phase, c32(1)));
-    when(isFirstLane(), [&] {
-      LLVM::StoreOp::create(b, loc, number, word);
-      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), shared(full),
-                                     Value());
-    });
+    LLVM::StoreOp::create(b, loc, number, word);
+    NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), shared(full),
+                                   Value());
     scalars.map(op.getResult(), number);
     return;
   }
