@@ -71,27 +71,6 @@ struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
 private:
   bool isGpu() const { return description.kind == ChipDescription::GPU; }
 
-  static GpuProblem problemOf(AttentionProgram program) {
-    auto bytes = [](Value tensor) {
-      return cast<RankedTensorType>(tensor.getType())
-                 .getElementType()
-                 .getIntOrFloatBitWidth() /
-             8;
-    };
-    GpuProblem problem;
-    problem.width =
-        cast<RankedTensorType>(program.query.getType()).getDimSize(3);
-    problem.elementBytes = bytes(program.query);
-    if (program.aggregate) {
-      Value values = program.aggregate.getValue();
-      problem.valueWidth =
-          cast<RankedTensorType>(values.getType()).getDimSize(3);
-      problem.valueBytes = bytes(values);
-      problem.resultBytes = bytes(program.aggregate.getResult());
-    }
-    return problem;
-  }
-
   /// Why the schedule for sm_90a does not serve a program; empty if it does.
   std::string whyNotHopper(AttentionProgram program) {
     auto elementOf = [](Value tensor) {
@@ -220,7 +199,7 @@ private:
     chosen.blockN = blockN ? blockN.getValue() : chosen.blockN;
     chosen.warps = warps ? warps.getValue() : chosen.warps;
     chosen.stages = stages ? stages.getValue() : chosen.stages;
-    int64_t step = problem.valueBytes == 2 ? 16 : 8;
+    int64_t step = problem.value == GpuElement::F32 ? 8 : 16;
     if (chosen.blockM % (16 * chosen.warps) || chosen.blockN % step) {
       function.emitError() << "expected block-m in multiples of 16 for each of "
                            << chosen.warps << " warps and block-n in multiples "

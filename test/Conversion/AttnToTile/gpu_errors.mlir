@@ -30,6 +30,7 @@
 // WIDE: error: has no schedule that fits sm_80 at width 1024; tried:
 // WIDE: note: 128x64, 2 stages: needs {{[0-9]+}} bytes of shared memory, 166912 available
 // WIDE: note: 64x16, 1 stages: needs {{[0-9]+}} bytes of shared memory, 166912 available
+// WIDE: note: 32x16, 1 stages: needs {{[0-9]+}} registers, 255 available
 
 // The chip of the function's own schedule has no say; its warps make it
 // scheduled.
