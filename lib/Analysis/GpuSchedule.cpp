@@ -8,6 +8,7 @@
 #include "AttnFuse/Dialect/Tile/IR/Layout.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace attnfuse;
 
@@ -110,14 +111,22 @@ int64_t attnfuse::hopperSharedBytes(const HopperBlocks &blocks,
   return bytes;
 }
 
+std::pair<int64_t, int64_t> attnfuse::hopperBudgets(int64_t consumers) {
+  // A launch gives 256, 168, 128 and 96 to each thread.
+  static constexpr std::pair<int64_t, int64_t> budgets[] = {
+      {256, 24}, {240, 24}, {160, 32}, {112, 24}};
+  return budgets[std::clamp<int64_t>(consumers, 1, 4) - 1];
+}
+
 bool attnfuse::hopperRegistersFit(const HopperBlocks &blocks) {
-  // A launch allocates equal parts, in units of 8; setmaxnreg beyond what is
-  // left never returns.
+  // setmaxnreg beyond what is left never returns, and consumers cannot give
+  // back nor the producer take.
   int64_t threads = 128 * (blocks.consumers + 1);
-  int64_t allocated = 65536 / threads / 8 * 8 * threads;
-  return 128 *
-             (blocks.producerRegisters + blocks.consumers * blocks.registers) <=
-         allocated;
+  int64_t share = tile::launchRegisters(threads);
+  return blocks.registers >= share && blocks.producerRegisters <= share &&
+         128 * (blocks.producerRegisters +
+                blocks.consumers * blocks.registers) <=
+             share * threads;
 }
 
 std::optional<HopperBlocks>
@@ -127,13 +136,12 @@ attnfuse::chooseHopperBlocks(const GpuProblem &problem, bool uneven,
   int64_t widest = std::max(problem.width, problem.valueWidth);
   HopperBlocks blocks;
   if (widest <= 64) {
-    blocks = uneven ? HopperBlocks{4, 64, 2, 112, 24}
-                    : HopperBlocks{3, 128, 2, 160, 32};
+    blocks = uneven ? HopperBlocks{4, 64} : HopperBlocks{3, 128};
     blocks.persistent = uneven;
   } else if (widest <= 128) {
-    blocks = HopperBlocks{3, 64, 2, 160, 32};
+    blocks = HopperBlocks{3, 64};
   } else if (widest <= 256) {
-    blocks = HopperBlocks{2, 64, 2, 240, 24};
+    blocks = HopperBlocks{2, 64};
   } else {
     if (reason) {
       *reason =
@@ -141,6 +149,8 @@ attnfuse::chooseHopperBlocks(const GpuProblem &problem, bool uneven,
     }
     return std::nullopt;
   }
+  std::tie(blocks.registers, blocks.producerRegisters) =
+      hopperBudgets(blocks.consumers);
   if (hopperSharedBytes(blocks, problem) > sharedMemory) {
     blocks.sharedResult = resultsTakeQuerySlot(problem);
   }

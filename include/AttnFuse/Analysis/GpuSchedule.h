@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace attnfuse {
 
@@ -65,7 +66,10 @@ struct HopperBlocks {
 
 int64_t hopperSharedBytes(const HopperBlocks &blocks,
                           const GpuProblem &problem);
-/// Whether budgets of registers fit what a launch allocates.
+/// Registers per thread for so many consumers, and for the producer.
+std::pair<int64_t, int64_t> hopperBudgets(int64_t consumers);
+/// Whether budgets of registers fit what a launch allocates: consumers take
+/// what the producer gives back.
 bool hopperRegistersFit(const HopperBlocks &blocks);
 
 /// The table for sm_90a; `uneven`: query tiles differ in the keys they read.

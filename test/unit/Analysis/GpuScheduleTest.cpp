@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace attnfuse;
 using testing::HasSubstr;
@@ -227,7 +228,7 @@ TEST(HopperSchedule, EveryWidthFits) {
         for (int64_t budget : {blocks->registers, blocks->producerRegisters}) {
           EXPECT_EQ(budget % 8, 0);
           EXPECT_GE(budget, 24);
-          EXPECT_LE(budget, 240);
+          EXPECT_LE(budget, 256);
         }
         // Only where the queries' slots take a result exactly.
         if (blocks->sharedResult) {
@@ -265,6 +266,27 @@ TEST(HopperSchedule, RegistersOfALaunch) {
   EXPECT_TRUE(hopperRegistersFit(blocks));
   blocks.registers = 168;
   EXPECT_FALSE(hopperRegistersFit(blocks));
+  // Consumers cannot give back, nor the producer take.
+  blocks.registers = 120;
+  EXPECT_FALSE(hopperRegistersFit(blocks));
+  blocks.registers = 128;
+  blocks.producerRegisters = 128;
+  EXPECT_TRUE(hopperRegistersFit(blocks));
+  // A single consumer has all that a thread can have from the start.
+  blocks.consumers = 1;
+  blocks.producerRegisters = 24;
+  blocks.registers = 240;
+  EXPECT_FALSE(hopperRegistersFit(blocks));
+}
+
+TEST(HopperSchedule, EveryNumberOfConsumersHasBudgets) {
+  for (int64_t consumers = 1; consumers <= 4; ++consumers) {
+    HopperBlocks blocks;
+    blocks.consumers = consumers;
+    std::tie(blocks.registers, blocks.producerRegisters) =
+        hopperBudgets(consumers);
+    EXPECT_TRUE(hopperRegistersFit(blocks)) << consumers;
+  }
 }
 
 TEST(HopperSchedule, WhatCannotFitIsRefusedWithReasons) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "AttnFuse/Dialect/Tile/IR/Layout.h"
 #include "AttnFuse/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/IR/Builders.h"
@@ -288,10 +289,12 @@ LogicalResult RolesOp::verify() {
       return emitOpError() << "expected one tile.roles in a kernel";
     }
   }
-  for (uint64_t budget : {getProducerRegisters(), getConsumerRegisters()}) {
-    if (budget % 8 || budget < 24 || budget > 240) {
+  auto producer = static_cast<int64_t>(getProducerRegisters());
+  auto consumer = static_cast<int64_t>(getConsumerRegisters());
+  for (int64_t budget : {producer, consumer}) {
+    if (budget % 8 || budget < 24 || budget > 256) {
       return emitOpError() << "expected budgets that are multiples of 8 from "
-                              "24 to 240, got "
+                              "24 to 256, got "
                            << budget;
     }
   }
@@ -301,14 +304,19 @@ LogicalResult RolesOp::verify() {
     return emitOpError() << "expected a kernel whose schedule has consumer "
                             "warps in multiples of 4";
   }
-  // A launch allocates 65536 registers in equal parts, in units of 8; a
-  // setmaxnreg beyond what is left never returns.
+  // A setmaxnreg beyond what is left never returns.
   int64_t consumers = schedule.getWarps() / 4;
   int64_t threads = 128 * (consumers + 1);
-  int64_t allocated = 65536 / threads / 8 * 8 * threads;
-  int64_t wanted =
-      128 * (static_cast<int64_t>(getProducerRegisters()) +
-             consumers * static_cast<int64_t>(getConsumerRegisters()));
+  int64_t share = launchRegisters(threads);
+  if (producer > share || consumer < share) {
+    return emitOpError() << "expected a producer that gives back some of the "
+                         << share << " registers that a launch of " << threads
+                         << " threads gives each of them, and consumers that "
+                            "take more, got "
+                         << producer << " and " << consumer;
+  }
+  int64_t allocated = share * threads;
+  int64_t wanted = 128 * (producer + consumers * consumer);
   if (wanted > allocated) {
     return emitOpError() << "expected budgets of at most " << allocated
                          << " registers together, which a launch of " << threads

@@ -329,21 +329,23 @@ def Tile_RolesOp : Tile_RingOp<"roles", [HasParent<"KernelOp">, NoTerminator, Si
   let summary = "share out the warps of a block";
   let description = [{
     The first warpgroup runs `producer` (one thread issues its copies), every
-    other one `consumer`, with `registers` per thread each (`setmaxnreg`). The
-    budgets together may not exceed what the launch allocates.
+    other one `consumer`, with `registers` per thread each (`setmaxnreg`). A
+    launch allocates 65536 registers in equal parts; the producer gives back,
+    consumers take, and together they may not exceed what was allocated.
 
     Example:
     ```mlir
     tile.roles producer 24 {
       tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
       tile.commit %k[%c0] : !tile.ring<2x64x64xbf16, 128>
-    } consumer 240 {
+    } consumer 256 {
       tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
       tile.release %k[%c0] : !tile.ring<2x64x64xbf16, 128>
     }
     ```
-    Errors: budgets that are not multiples of 8 between 24 and 240, or that
-    together exceed the registers of the launch.
+    Errors: budgets that are not multiples of 8 between 24 and 256, a producer
+    that would take or consumers that would give back, or budgets that together
+    exceed the registers of the launch.
   }];
   let arguments = (ins I64Attr:$producer_registers, I64Attr:$consumer_registers);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
