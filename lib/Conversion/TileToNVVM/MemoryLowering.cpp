@@ -85,7 +85,7 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   const LoweredView &view = views[op.getView()];
   tile::FragmentLayout fragment = fragmentOf(op.getResult().getType());
   ArrayRef<int64_t> along = op.getAlong();
-  Value start = c64(0), scalarInside;
+  Value start = c64(0);
   Values indices;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     indices.push_back(scalars.lookup(index));
