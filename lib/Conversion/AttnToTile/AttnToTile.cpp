@@ -38,11 +38,12 @@ namespace {
 struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  /// What is wrong with options is no fault of a program.
+  LogicalResult initialize(MLIRContext *context) override {
+    auto atOptions = [&] { return emitError(UnknownLoc::get(context)); };
     llvm::Expected<ChipDescription> known = lookupChip(chip);
     if (!known) {
-      getOperation().emitError() << llvm::toString(known.takeError());
-      return signalPassFailure();
+      return atOptions() << llvm::toString(known.takeError());
     }
     ScheduleOptions options;
     options.blockM = blockM;
@@ -54,9 +55,10 @@ struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
     options.path = path;
     isGpu = known->kind == ChipDescription::GPU;
     schedules.emplace(*known, options);
-    if (failed(schedules->check([&] { return getOperation().emitError(); }))) {
-      return signalPassFailure();
-    }
+    return schedules->check(atOptions);
+  }
+
+  void runOnOperation() override {
     SmallVector<func::FuncOp> kernels;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(attn::kKernelAttrName)) {

@@ -47,9 +47,9 @@ private:
   chooseCpu(mlir::func::FuncOp function, const AttentionProgram &program) const;
   mlir::FailureOr<tile::ScheduleAttr>
   choosePortable(mlir::func::FuncOp function, const GpuProblem &problem) const;
-  mlir::FailureOr<tile::ScheduleAttr>
-  chooseHopper(mlir::func::FuncOp function, const GpuProblem &problem,
-               HopperBlocks blocks) const;
+  mlir::FailureOr<tile::ScheduleAttr> chooseHopper(mlir::func::FuncOp function,
+                                                   const GpuProblem &problem,
+                                                   HopperBlocks blocks) const;
   mlir::FailureOr<tile::ScheduleAttr>
   follow(mlir::func::FuncOp function, tile::ScheduleAttr forced,
          const GpuProblem &problem, llvm::StringRef whyNotHopper) const;

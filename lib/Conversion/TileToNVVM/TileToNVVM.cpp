@@ -25,13 +25,22 @@ struct ConvertTileToNVVMPass
     : public attnfuse::impl::ConvertTileToNVVMBase<ConvertTileToNVVMPass> {
   using Base::Base;
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
+  LogicalResult initialize(MLIRContext *context) override {
+    Location loc = UnknownLoc::get(context);
     llvm::Expected<ChipDescription> known = lookupChip(chip);
     if (!known) {
-      module.emitError() << llvm::toString(known.takeError());
-      return signalPassFailure();
+      return emitError(loc) << llvm::toString(known.takeError());
     }
+    description = *known;
+    if (description.kind != ChipDescription::GPU) {
+      return emitError(loc) << "option 'chip': expected a GPU, got '"
+                            << chip.getValue() << "'";
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
     SmallVector<tile::KernelOp> kernels(module.getOps<tile::KernelOp>());
     if (kernels.empty()) {
       return;
@@ -40,7 +49,7 @@ struct ConvertTileToNVVMPass
     b.setInsertionPointToEnd(module.getBody());
     auto target = gpu::GPUModuleOp::create(b, module.getLoc(), "kernels");
     for (tile::KernelOp kernel : kernels) {
-      if (failed(convert(kernel, *known, target))) {
+      if (failed(convert(kernel, target))) {
         return signalPassFailure();
       }
     }
@@ -66,8 +75,7 @@ struct ConvertTileToNVVMPass
     }
   }
 
-  LogicalResult convert(tile::KernelOp kernel, const ChipDescription &chip,
-                        gpu::GPUModuleOp target) {
+  LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp target) {
     if (!kernel.getScheduleAttr() || !kernel.getScheduleAttr().getWarps()) {
       return kernel.emitOpError()
              << "expected a scheduled kernel (a schedule with warps); compile "
@@ -78,11 +86,12 @@ struct ConvertTileToNVVMPass
     if (failed(function)) {
       return failure();
     }
-    if (lowering.sharedBytes() > chip.sharedMemory) {
+    if (lowering.sharedBytes() > description.sharedMemory) {
       return kernel.emitOpError()
              << "needs " << lowering.sharedBytes()
-             << " bytes of shared memory, and " << chip.name << " has "
-             << chip.sharedMemory << " for a block; use smaller blocks or "
+             << " bytes of shared memory, and " << description.name << " has "
+             << description.sharedMemory
+             << " for a block; use smaller blocks or "
              << "fewer stages";
     }
     Builder b(&getContext());
@@ -99,5 +108,7 @@ struct ConvertTileToNVVMPass
                          b.getI64IntegerAttr(lowering.threads()));
     return success();
   }
+
+  ChipDescription description;
 };
 } // namespace

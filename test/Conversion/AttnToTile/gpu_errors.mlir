@@ -3,6 +3,11 @@
 
 // RUN: not attnfuse-opt %s --attn-to-tile="chip=sm_75" 2>&1 | FileCheck %s --check-prefix=CHIP
 // CHIP: error: unknown chip 'sm_75'; known: cpu, cpu-avx2, cpu-avx512, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120
+// A fault of an option is reported once, whatever the number of functions.
+// RUN: not attnfuse-opt %s --attnfuse-to-ptx="chip=sm_75" 2>&1 | FileCheck %s --check-prefix=ONCE --implicit-check-not=error:
+// ONCE: error: unknown chip 'sm_75'
+// RUN: not attnfuse-opt %s --attnfuse-to-ptx="chip=sm_80 stages=9" 2>&1 | FileCheck %s --check-prefix=STAGESONCE --implicit-check-not=error:
+// STAGESONCE: error: option 'stages': expected 1 to 8
 
 // Numbers that no kernel has.
 // RUN: not attnfuse-opt %s --attn-to-tile="chip=sm_80 stages=9" 2>&1 | FileCheck %s --check-prefix=STAGES
@@ -115,4 +120,8 @@ func.func @f(%q: tensor<1x4x?x64xbf16>, %k: tensor<1x4x?x64xbf16>, %v: tensor<1x
   %w = attn.softmax %s : !attn.scores<1x4x?x?>
   %o = attn.aggregate %w, %v : !attn.weights<1x4x?x?>, tensor<1x4x?x64xbf16>
   return %o : tensor<1x4x?x64xbf16>
+}
+
+func.func @g(%x: tensor<1x4x?x64xbf16>) -> tensor<1x4x?x64xbf16> {
+  return %x : tensor<1x4x?x64xbf16>
 }

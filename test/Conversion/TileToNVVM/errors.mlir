@@ -1,5 +1,7 @@
 // RUN: attnfuse-opt %s --convert-tile-to-nvvm="chip=sm_86" --split-input-file --verify-diagnostics --allow-unregistered-dialect
 // RUN: not attnfuse-opt %s --convert-tile-to-nvvm="chip=sm_75" --split-input-file --allow-unregistered-dialect 2>&1 | FileCheck %s
+// RUN: not attnfuse-opt %s --convert-tile-to-nvvm="chip=cpu" --split-input-file --allow-unregistered-dialect 2>&1 | FileCheck %s --check-prefix=CPU
+// CPU: error: option 'chip': expected a GPU, got 'cpu'
 // CHECK: error: unknown chip 'sm_75'; known: {{.*}}, sm_80,
 
 // expected-error @below {{expected a scheduled kernel (a schedule with warps); compile with a GPU as the chip of attn-to-tile}}
