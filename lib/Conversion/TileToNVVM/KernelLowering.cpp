@@ -115,7 +115,12 @@ void KernelLowering::lowerArguments() {
     if (!type) {
       Value value = function.getArgument(next++);
       Type wanted = argument.getType();
-      if (wanted.isIndex() || wanted.isInteger(32)) {
+      if (wanted.isIndex()) {
+        // What is further than any position is as far as can be.
+        value = arith::MaxSIOp::create(b, loc, value, c64(INT32_MIN));
+        value = arith::MinSIOp::create(b, loc, value, c64(INT32_MAX));
+        value = toI32(value);
+      } else if (wanted.isInteger(32)) {
         value = toI32(value);
       } else if (wanted.isInteger(8) || wanted.isInteger(1)) {
         value = arith::TruncIOp::create(b, loc, wanted, value);
@@ -316,7 +321,8 @@ static Type convertType(Type type) {
 Value KernelLowering::cloneScalar(Operation *op, IRMapping &mapping) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (constant.getType().isIndex()) {
-      return c32(cast<IntegerAttr>(constant.getValue()).getInt());
+      int64_t number = cast<IntegerAttr>(constant.getValue()).getInt();
+      return c32(std::clamp<int64_t>(number, INT32_MIN, INT32_MAX));
     }
     return arith::ConstantOp::create(b, loc,
                                      cast<TypedAttr>(constant.getValue()));
