@@ -19,6 +19,7 @@ config.substitutions += [
     ("%data", os.path.join(config.attnfuse_source_root, "test", "data")),
     ("%examples", os.path.join(config.attnfuse_source_root, "examples")),
     ("%source", config.attnfuse_source_root),
+    ("%tools", config.attnfuse_tools_dir),
 ]
 tools = [config.attnfuse_tools_dir, config.llvm_tools_dir]
 config.environment["PATH"] = os.pathsep.join([*tools, config.environment.get("PATH", "")])

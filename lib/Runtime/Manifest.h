@@ -31,6 +31,9 @@ constexpr int kMaxSteps = 256;
 /// What every chip and driver accepts.
 constexpr int kMaxParameterBytes = 4096;
 constexpr int64_t kMaxExtent = (int64_t(1) << 31) - 1;
+/// Of tensors of rank 4, whose extents are those of positions: kernels form
+/// sums and differences of two in 32 bits.
+constexpr int64_t kMaxPositions = int64_t(1) << 30;
 constexpr int kWorkspaceAlignment = 256;
 
 /// An extent of an argument.

@@ -59,6 +59,10 @@ static Status checkTensor(const TensorSpec &spec, const attnfuse_tensor &tensor,
       return invalid("has extent ", found, " in dimension ", d,
                      "; extents are from 0 to 2^31 - 1");
     }
+    if (spec.rank == 4 && found > kMaxPositions) {
+      return invalid("has extent ", found, " in dimension ", d,
+                     "; extents of tensors of rank 4 are from 0 to 2^30");
+    }
     int64_t needed = extent(d);
     if (needed >= 0 && found != needed) {
       return invalid("has extent ", found, " in dimension ", d,

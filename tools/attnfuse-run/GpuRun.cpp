@@ -16,15 +16,56 @@ using namespace mlir;
 using namespace attnfuse;
 using namespace attnfuse::run;
 
+static bool isGpuChip(StringRef chip) { return chip.starts_with("sm_"); }
+
+/// Whether the chip to compile for is known and of the kind of the device.
+static llvm::Error checkChip(const Options &options) {
+  if (options.chip.empty()) {
+    return llvm::Error::success();
+  }
+  auto known = lookupChip(options.chip);
+  if (!known) {
+    return llvm::createStringError("--chip: " +
+                                   llvm::toString(known.takeError()));
+  }
+  StringRef device = options.device;
+  bool isGpu = known->kind == ChipDescription::GPU;
+  if (options.emit.empty() && device == "cpu" && isGpu) {
+    return llvm::createStringError(
+        "--chip=" + options.chip +
+        " names a GPU, and --device=cpu is none; leave one of them out, or use "
+        "--emit=ptx to see the code for that chip");
+  }
+  if (options.emit.empty() && device.starts_with("cuda") && !isGpu) {
+    return llvm::createStringError(
+        "--chip=" + options.chip +
+        " is no GPU, and --device=" + options.device +
+        " is one; leave one of "
+        "them out");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::optional<int>>
 attnfuse::run::selectGpu(const Options &options) {
   StringRef device = options.device;
+  if (llvm::Error error = checkChip(options)) {
+    return std::move(error);
+  }
   if (device == "cpu") {
     return std::nullopt;
   }
   int32_t count = 0;
   if (device.empty()) {
     bool found = attnfuse_device_count(&count) == ATTNFUSE_OK && count > 0;
+    if (!found && options.emit.empty() && isGpuChip(options.chip)) {
+      std::string why = attnfuse_last_error();
+      return llvm::createStringError(
+          "--chip=" + options.chip + " names a GPU, and there is none here" +
+          (why.empty() ? "" : " (" + why + ")") +
+          "; leave --chip out to run on the CPU, or use --emit=ptx, "
+          "--emit=cubin or --emit=tile to see the code for that chip");
+    }
     return found ? std::optional<int>(0) : std::nullopt;
   }
   unsigned number = 0;

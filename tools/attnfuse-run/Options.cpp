@@ -225,6 +225,19 @@ llvm::Expected<Options> attnfuse::run::parseOptions(int argc, char **argv) {
   if (mlir::failed(pipeline.parseFromString(options.pipeline, refused))) {
     return llvm::createStringError("--pipeline-options: " + refusal);
   }
+  for (auto [given, name] :
+       {std::pair<bool, const char *>(pipeline.chip.hasValue(), "chip"),
+        std::pair<bool, const char *>(pipeline.rope.hasValue(), "rope"),
+        std::pair<bool, const char *>(pipeline.warps.hasValue(), "warps"),
+        std::pair<bool, const char *>(pipeline.stages.hasValue(), "stages"),
+        std::pair<bool, const char *>(pipeline.blockM.hasValue(), "block-m"),
+        std::pair<bool, const char *>(pipeline.blockN.hasValue(), "block-n")}) {
+    if (given) {
+      return llvm::createStringError(llvm::Twine("--pipeline-options: '") +
+                                     name + "' has a flag of its own, use --" +
+                                     name);
+    }
+  }
   if (options.assembler != "driver" && options.assembler != "ptxas") {
     return llvm::createStringError("--assembler takes 'driver' or 'ptxas', "
                                    "got '" +

@@ -9,20 +9,32 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace attnfuse {
 
+/// What matrix units take.
+enum class GpuElement { F16, BF16, F32 };
+
+inline int64_t bytesOf(GpuElement element) {
+  return element == GpuElement::F32 ? 4 : 2;
+}
+
 /// What a schedule depends on of a program.
 struct GpuProblem {
-  int64_t width = 0;        ///< of queries and keys, unpadded
-  int64_t valueWidth = 0;   ///< 0: no values are read
-  int64_t elementBytes = 2; ///< of queries and keys
-  int64_t valueBytes = 2;
-  int64_t resultBytes = 2;
+  int64_t width = 0;                     ///< of queries and keys, unpadded
+  int64_t valueWidth = 0;                ///< 0: no values are read
+  GpuElement element = GpuElement::BF16; ///< of queries and keys
+  GpuElement value = GpuElement::BF16;   ///< of values and results
   /// Keys are visited one after the other (a block table, say): the place of
   /// only the next tile is known.
   bool classified = false;
 };
+
+/// Whether results leave through the queries' slot, which has to hold them
+/// exactly, type included; else they have a slot of their own. Both the count
+/// of bytes and the kernels that allocate them go by this.
+bool resultsTakeQuerySlot(const GpuProblem &problem);
 
 /// A portable schedule: `warps` warps of which each has its share of `blockM`
 /// query rows; rings of `stages` slots.
@@ -54,7 +66,10 @@ struct HopperBlocks {
 
 int64_t hopperSharedBytes(const HopperBlocks &blocks,
                           const GpuProblem &problem);
-/// Whether budgets of registers fit what a launch allocates.
+/// Registers per thread for so many consumers, and for the producer.
+std::pair<int64_t, int64_t> hopperBudgets(int64_t consumers);
+/// Whether budgets of registers fit what a launch allocates: consumers take
+/// what the producer gives back.
 bool hopperRegistersFit(const HopperBlocks &blocks);
 
 /// The table for sm_90a; `uneven`: query tiles differ in the keys they read.

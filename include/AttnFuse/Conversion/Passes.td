@@ -17,7 +17,19 @@ def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     not visited, tiles that it leaves whole are not tested.
 
     The tiling is the function's `tile.schedule` attribute if it has one, else
-    that of the options, else the chip's.
+    that of the options, else the chip's. What a chip cannot do is refused:
+
+    | option | portable kernels | sm_90a |
+    |---|---|---|
+    | `block-m` | 16 query rows or a multiple for each warp | 64, 128, 192 or 256 |
+    | `block-n` | a multiple of 16, of 8 for values in f32 | a multiple of 16 up to 256 |
+    | `warps` | 1 to 32 | 4 for each 64 query rows |
+    | `stages` | 1 to 8 | 1 to 8 |
+    | `rescale` | none | 0 to 15 |
+    | `scheduler` | none | `grid` or `counter` |
+
+    On a CPU `block-m` and `block-n` may be any that fit the stack; the other
+    options are for GPUs.
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"cpu\"", "Chip whose table gives the schedule">,

@@ -4,11 +4,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionKernel.h"
-#include "MaskCode.h"
+#include "ScheduleChoice.h"
 
-#include "AttnFuse/Analysis/Chip.h"
-#include "AttnFuse/Analysis/CpuSchedule.h"
-#include "AttnFuse/Analysis/GpuSchedule.h"
 #include "AttnFuse/Conversion/Passes.h"
 #include "AttnFuse/Dialect/Attn/Transforms/Passes.h"
 
@@ -23,13 +20,6 @@ namespace attnfuse {
 
 using namespace mlir;
 using namespace attnfuse;
-
-/// The block size of queries of the first block table among the masks.
-static int64_t tableBlockOf(func::FuncOp function) {
-  int64_t block = 0;
-  function.walk([&](attn::BlockSparseOp op) { block = op.getBlocks()[0]; });
-  return block;
-}
 
 /// An uninitialised tensor with the extents of `like` in the leading
 /// dimensions that are dynamic.
@@ -48,13 +38,27 @@ namespace {
 struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  /// What is wrong with options is no fault of a program.
+  LogicalResult initialize(MLIRContext *context) override {
+    auto atOptions = [&] { return emitError(UnknownLoc::get(context)); };
     llvm::Expected<ChipDescription> known = lookupChip(chip);
     if (!known) {
-      getOperation().emitError() << llvm::toString(known.takeError());
-      return signalPassFailure();
+      return atOptions() << llvm::toString(known.takeError());
     }
-    description = *known;
+    ScheduleOptions options;
+    options.blockM = blockM;
+    options.blockN = blockN;
+    options.warps = warps;
+    options.stages = stages;
+    options.rescale = rescale;
+    options.scheduler = scheduler;
+    options.path = path;
+    isGpu = known->kind == ChipDescription::GPU;
+    schedules.emplace(*known, options);
+    return schedules->check(atOptions);
+  }
+
+  void runOnOperation() override {
     SmallVector<func::FuncOp> kernels;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(attn::kKernelAttrName)) {
@@ -69,204 +73,6 @@ struct AttnToTilePass : public attnfuse::impl::AttnToTileBase<AttnToTilePass> {
   }
 
 private:
-  bool isGpu() const { return description.kind == ChipDescription::GPU; }
-
-  static GpuProblem problemOf(AttentionProgram program) {
-    auto bytes = [](Value tensor) {
-      return cast<RankedTensorType>(tensor.getType())
-                 .getElementType()
-                 .getIntOrFloatBitWidth() /
-             8;
-    };
-    GpuProblem problem;
-    problem.width =
-        cast<RankedTensorType>(program.query.getType()).getDimSize(3);
-    problem.elementBytes = bytes(program.query);
-    if (program.aggregate) {
-      Value values = program.aggregate.getValue();
-      problem.valueWidth =
-          cast<RankedTensorType>(values.getType()).getDimSize(3);
-      problem.valueBytes = bytes(values);
-      problem.resultBytes = bytes(program.aggregate.getResult());
-    }
-    return problem;
-  }
-
-  /// Why the schedule for sm_90a does not serve a program; empty if it does.
-  std::string whyNotHopper(AttentionProgram program) {
-    auto elementOf = [](Value tensor) {
-      return cast<RankedTensorType>(tensor.getType()).getElementType();
-    };
-    if (chip != "sm_90a") {
-      return "the chip is not sm_90a";
-    }
-    if (path == "portable") {
-      return "path = portable";
-    }
-    Type element = elementOf(program.query);
-    if (element.isF32()) {
-      return "wgmma has no f32 products";
-    }
-    if (program.aggregate) {
-      Type values = elementOf(program.aggregate.getValue());
-      Type result = elementOf(program.aggregate.getResult());
-      if (values.isF32() || result.isF32()) {
-        return "values and results in f32";
-      }
-    }
-    if (!program.keyRopes.empty() && program.keyPlace() != RopePlace::Once) {
-      return "keys are rotated in the loop";
-    }
-    if (!program.masks.empty()) {
-      auto model =
-          buildMaskModel(program.masks, program.product.getScores().getType(),
-                         [&] { return program.product.emitOpError(); });
-      if (failed(model) || !MaskCode::boundsSuffice(*model)) {
-        return "tiles of the mask are classified one by one";
-      }
-    }
-    return "";
-  }
-
-  tile::ScheduleAttr hopperScheduleFor(func::FuncOp function,
-                                       AttentionProgram program) {
-    std::string reason = whyNotHopper(program);
-    GpuProblem problem = problemOf(program);
-    std::optional<HopperBlocks> blocks;
-    if (reason.empty()) {
-      blocks = chooseHopperBlocks(problem, !program.masks.empty(),
-                                  description.sharedMemory, &reason);
-    }
-    if (!blocks) {
-      if (chip == "sm_90a") {
-        function->setAttr("tile.portable",
-                          StringAttr::get(&getContext(), reason));
-      }
-      return {};
-    }
-    blocks->consumers = blockM ? blockM / 64 : blocks->consumers;
-    blocks->blockN = blockN ? blockN.getValue() : blocks->blockN;
-    blocks->stages = stages ? stages.getValue() : blocks->stages;
-    blocks->rescale = rescale >= 0 ? rescale.getValue() : blocks->rescale;
-    if (!scheduler.empty()) {
-      blocks->persistent = scheduler == "counter";
-    }
-    if (blockM) {
-      static constexpr int64_t budgets[] = {240, 240, 160, 112};
-      int64_t place = std::clamp<int64_t>(blocks->consumers, 1, 4) - 1;
-      blocks->registers = budgets[place];
-      blocks->producerRegisters = place == 2 ? 32 : 24;
-    }
-    int64_t shared = hopperSharedBytes(*blocks, problem);
-    if (shared > description.sharedMemory || !hopperRegistersFit(*blocks) ||
-        (blockM && blockM % 64)) {
-      function.emitError() << "needs " << shared
-                           << " bytes of shared memory with block-m = "
-                           << 64 * blocks->consumers
-                           << " and block-n = " << blocks->blockN << "; "
-                           << description.name << " has "
-                           << description.sharedMemory
-                           << ", and query rows come in multiples of 64 up to "
-                              "256";
-      failedSchedule = true;
-      return {};
-    }
-    if (blocks->sharedResult) {
-      function->setAttr("tile.shared_result", UnitAttr::get(&getContext()));
-    }
-    return tile::ScheduleAttr::get(&getContext(), 64 * blocks->consumers,
-                                   blocks->blockN, 4 * blocks->consumers,
-                                   blocks->stages, blocks->registers,
-                                   blocks->producerRegisters, blocks->rescale,
-                                   /*ping_pong=*/false, blocks->persistent);
-  }
-
-  /// A schedule for a GPU, from the options or the table; null with an error
-  /// emitted if none fits.
-  tile::ScheduleAttr gpuScheduleFor(func::FuncOp function,
-                                    AttentionProgram program) {
-    if (auto hopper = hopperScheduleFor(function, program)) {
-      return hopper;
-    }
-    return failedSchedule ? tile::ScheduleAttr()
-                          : portableScheduleFor(function, program);
-  }
-
-  tile::ScheduleAttr portableScheduleFor(func::FuncOp function,
-                                         AttentionProgram program) {
-    GpuProblem problem = problemOf(program);
-    std::string considered;
-    std::optional<GpuBlocks> blocks =
-        choosePortableBlocks(problem, description.sharedMemory, &considered);
-    if (!blocks && !(blockM && blockN)) {
-      InFlightDiagnostic error = function.emitError();
-      error << "has no schedule that fits " << description.name << " at width "
-            << problem.width << "; tried:";
-      SmallVector<StringRef> lines;
-      StringRef(considered).split(lines, '\n', -1, /*KeepEmpty=*/false);
-      for (StringRef line : lines) {
-        error.attachNote(function.getLoc()) << line;
-      }
-      return {};
-    }
-    GpuBlocks chosen = blocks.value_or(GpuBlocks{64, 64, 4, 1});
-    if (chip == "sm_90a" && path != "portable") {
-      // The options are those of the kernel that this one stands in for.
-      return tile::ScheduleAttr::get(&getContext(), chosen.blockM,
-                                     chosen.blockN, chosen.warps, chosen.stages,
-                                     0, 0, 0, false, false);
-    }
-    chosen.blockM = blockM ? blockM.getValue() : chosen.blockM;
-    chosen.blockN = blockN ? blockN.getValue() : chosen.blockN;
-    chosen.warps = warps ? warps.getValue() : chosen.warps;
-    chosen.stages = stages ? stages.getValue() : chosen.stages;
-    int64_t step = problem.valueBytes == 2 ? 16 : 8;
-    if (chosen.blockM % (16 * chosen.warps) || chosen.blockN % step) {
-      function.emitError() << "expected block-m in multiples of 16 for each of "
-                           << chosen.warps << " warps and block-n in multiples "
-                           << "of " << step << ", got " << chosen.blockM
-                           << " and " << chosen.blockN;
-      return {};
-    }
-    int64_t shared = portableSharedBytes(chosen, problem);
-    if (shared > description.sharedMemory) {
-      function.emitError() << "needs " << shared
-                           << " bytes of shared memory with block-m = "
-                           << chosen.blockM << ", block-n = " << chosen.blockN
-                           << " and stages = " << chosen.stages << "; "
-                           << description.name << " has "
-                           << description.sharedMemory << " for a block";
-      return {};
-    }
-    return tile::ScheduleAttr::get(&getContext(), chosen.blockM, chosen.blockN,
-                                   chosen.warps, chosen.stages, 0, 0, 0, false,
-                                   false);
-  }
-
-  tile::ScheduleAttr scheduleFor(func::FuncOp function,
-                                 AttentionProgram program) {
-    if (auto forced =
-            function->getAttrOfType<tile::ScheduleAttr>("tile.schedule")) {
-      return forced;
-    }
-    if (isGpu()) {
-      return gpuScheduleFor(function, program);
-    }
-    auto query = cast<RankedTensorType>(program.query.getType());
-    int64_t width = query.getDimSize(3);
-    int64_t valueWidth =
-        program.aggregate
-            ? program.aggregate.getResult().getType().getDimSize(3)
-            : 0;
-    int64_t queries = query.isDynamicDim(2) ? -1 : query.getDimSize(2);
-    CpuBlocks blocks = chooseCpuBlocks(
-        {description.vectorBits / 32, description.vectorRegisters}, width,
-        valueWidth, queries, tableBlockOf(function));
-    return tile::ScheduleAttr::get(&getContext(),
-                                   blockM ? blockM : blocks.blockM,
-                                   blockN ? blockN : blocks.blockN);
-  }
-
   /// A tile holds whole rows, on the stack of a CPU's thread.
   LogicalResult checkWidths(func::FuncOp function) {
     constexpr int64_t widest = 4096;
@@ -324,8 +130,8 @@ private:
       // The CPU computes in f32: a rotated key keeps what rotation gained.
       // Matrix units take the storage type.
       auto type =
-          isGpu() ? source
-                  : RankedTensorType::get(source.getShape(), b.getF32Type());
+          isGpu ? source
+                : RankedTensorType::get(source.getShape(), b.getF32Type());
       tile::KernelOp kernel = buildRotationKernel(
           function, (name + "_rotate_k").str(), program->keyRopes, key, tensors,
           type, rotationRows(), rotationSchedule());
@@ -339,24 +145,12 @@ private:
     for (Type type : function.getResultTypes()) {
       outputs.push_back(cast<RankedTensorType>(type));
     }
-    tile::ScheduleAttr schedule = scheduleFor(function, *program);
-    if (!schedule) {
+    FailureOr<tile::ScheduleAttr> chosen =
+        schedules->choose(function, *program);
+    if (failed(chosen)) {
       return failure();
     }
-    int64_t width =
-        cast<RankedTensorType>(program->query.getType()).getDimSize(3);
-    int64_t bytes =
-        stackBytes({schedule.getBlockM(), schedule.getBlockN()}, width,
-                   program->aggregate
-                       ? program->aggregate.getResult().getType().getDimSize(3)
-                       : 0);
-    if (description.kind == ChipDescription::CPU && bytes > kStackLimit) {
-      return function.emitError()
-             << "expected tiles that fit the stack, " << kStackLimit
-             << " bytes; block_m = " << schedule.getBlockM()
-             << " and block_n = " << schedule.getBlockN() << " at width "
-             << width << " need " << bytes << "; use smaller blocks";
-    }
+    tile::ScheduleAttr schedule = *chosen;
     if (schedule.getRegisters()) {
       return convertForHopper(function, *program, b, tensors, outputs, schedule,
                               key);
@@ -381,8 +175,9 @@ private:
                                  tile::ScheduleAttr schedule, Value key) {
     Location loc = function.getLoc();
     StringRef name = function.getSymName();
-    tile::ScheduleAttr portable = portableScheduleFor(function, program);
-    if (!portable) {
+    FailureOr<tile::ScheduleAttr> portable =
+        schedules->standIn(function, program);
+    if (failed(portable)) {
       return failure();
     }
     SmallVector<RankedTensorType> all(outputs);
@@ -407,7 +202,7 @@ private:
     }
     FailureOr<tile::KernelOp> second =
         buildAttentionKernel(function, (name + "_portable").str(), program,
-                             inputs, outputs, portable, key, marked);
+                             inputs, outputs, *portable, key, marked);
     if (failed(second)) {
       return failure();
     }
@@ -450,7 +245,7 @@ private:
 
   int64_t rotationRows() const { return 64; }
   tile::ScheduleAttr rotationSchedule() {
-    if (!isGpu()) {
+    if (!isGpu) {
       return {};
     }
     return tile::ScheduleAttr::get(&getContext(), rotationRows(), 8,
@@ -473,7 +268,7 @@ private:
     return success();
   }
 
-  ChipDescription description;
-  bool failedSchedule = false;
+  std::optional<ScheduleChoice> schedules;
+  bool isGpu = false;
 };
 } // namespace

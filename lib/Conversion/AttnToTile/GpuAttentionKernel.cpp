@@ -366,11 +366,9 @@ void GpuAttentionKernelBuilder::finish(State state) {
     Value view = context.output(nextOutput++);
     Type element = cast<tile::ViewType>(view.getType()).getElementType();
     auto type = cast<tile::TileType>(result.getType());
-    auto queryType = cast<tile::RingType>(queryRing.getType());
     // A warp reads and writes its own rows of the queries' slot alone.
     Value ring = queryRing;
-    if (queryType.getElementType() != element ||
-        queryType.getColumns() != type.getColumns()) {
+    if (!resultsTakeQuerySlot(problemOf(program))) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(queryRing.getDefiningOp());
       ring = allocate(1, rows, type.getColumns(), element);

@@ -116,3 +116,22 @@ FailureOr<AttentionProgram> attnfuse::readProgram(func::FuncOp kernel) {
   }
   return program;
 }
+
+GpuProblem attnfuse::problemOf(const AttentionProgram &program) {
+  auto elementOf = [](Value tensor) {
+    Type type = cast<RankedTensorType>(tensor.getType()).getElementType();
+    return type.isF32()    ? GpuElement::F32
+           : type.isBF16() ? GpuElement::BF16
+                           : GpuElement::F16;
+  };
+  GpuProblem problem;
+  problem.width = cast<RankedTensorType>(program.query.getType()).getDimSize(3);
+  problem.element = elementOf(program.query);
+  attn::AggregateOp aggregate = program.aggregate;
+  if (aggregate) {
+    Value values = aggregate.getValue();
+    problem.valueWidth = cast<RankedTensorType>(values.getType()).getDimSize(3);
+    problem.value = elementOf(values);
+  }
+  return problem;
+}

@@ -6,6 +6,7 @@
 #ifndef ATTNFUSE_LIB_CONVERSION_ATTNTOTILE_PROGRAM_H
 #define ATTNFUSE_LIB_CONVERSION_ATTNTOTILE_PROGRAM_H
 
+#include "AttnFuse/Analysis/GpuSchedule.h"
 #include "AttnFuse/Dialect/Attn/IR/Attn.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,6 +42,9 @@ struct AttentionProgram {
 /// Reads a function marked `attn.kernel`; an error is emitted if its body is
 /// not one attention root.
 mlir::FailureOr<AttentionProgram> readProgram(mlir::func::FuncOp kernel);
+
+/// What a GPU's schedule depends on of a program.
+GpuProblem problemOf(const AttentionProgram &program);
 
 } // namespace attnfuse
 

@@ -52,7 +52,9 @@ struct ConvertTileToLoopsPass
     }
     OpBuilder b(&getContext());
     b.setInsertionPoint(kernels.front());
+    SymbolTable symbols(getOperation());
     auto target = ModuleOp::create(b, getOperation().getLoc(), "kernels");
+    symbols.insert(target);
     for (tile::KernelOp kernel : kernels) {
       FailureOr<func::FuncOp> function =
           KernelLowering(kernel, cpu).lower(target);

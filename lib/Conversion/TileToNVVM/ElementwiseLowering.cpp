@@ -114,7 +114,10 @@ void KernelLowering::lowerMap(tile::MapOp op) {
     return std::make_pair(value, row << 32 | column);
   };
 
-  SmallVector<Values> results(op.getNumResults());
+  SmallVector<Values> inputs, results(op.getNumResults());
+  for (Value input : op.getInputs()) {
+    inputs.push_back(elementsOf(input));
+  }
   for (int64_t n = 0; n < fragment.values(); ++n) {
     tile::FragmentLayout::Place at = fragment.place(n);
     IRMapping mapping = {};
@@ -137,7 +140,7 @@ void KernelLowering::lowerMap(tile::MapOp op) {
           if (source.columns == 1) {
             from.columnTile = from.pair = 0;
           }
-          entry = tiles[input][source.value(from)];
+          entry = inputs[number][source.value(from)];
         } else if (number == numInputs) {
           entry =
               fragment.rows == 1
@@ -183,15 +186,16 @@ void KernelLowering::lowerMap(tile::MapOp op) {
       results[place].push_back(lookup(value));
     }
   }
+  loc = op.getLoc();
   for (auto [result, values] : llvm::zip(op.getResults(), results)) {
-    tiles[result] = values;
+    setElements(result, values);
   }
 }
 
 void KernelLowering::lowerSplat(tile::SplatOp op) {
   tile::FragmentLayout fragment = fragmentOf(op.getResult().getType());
-  tiles[op.getResult()] =
-      Values(fragment.values(), scalars.lookup(op.getValue()));
+  setElements(op.getResult(),
+              Values(fragment.values(), scalars.lookup(op.getValue())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,10 +223,10 @@ static bool isWide(Value value) { return value.getType().isInteger(64); }
 
 void KernelLowering::lowerReduce(tile::ReduceOp op) {
   tile::FragmentLayout fragment = fragmentOf(op.getTile().getType());
-  Values values = tiles[op.getTile()];
+  Values values = elementsOf(op.getTile());
   if (op.getDimension() == 0 || fragment.columns == 1) {
     // One row, or one column: nothing to combine.
-    tiles[op.getResult()] = values;
+    setElements(op.getResult(), values);
     return;
   }
   Values results;
@@ -252,15 +256,15 @@ void KernelLowering::lowerReduce(tile::ReduceOp op) {
       results.push_back(op.getPartial() ? x : combineLanes(op.getKind(), x));
     }
   }
-  tiles[op.getResult()] = results;
+  setElements(op.getResult(), results);
 }
 
 void KernelLowering::lowerCombine(tile::CombineOp op) {
   Values values;
-  for (Value part : tiles[op.getTile()]) {
+  for (Value part : elementsOf(op.getTile())) {
     values.push_back(combineLanes(op.getKind(), part));
   }
-  tiles[op.getResult()] = values;
+  setElements(op.getResult(), values);
 }
 
 Value KernelLowering::combineLanes(tile::ReduceKind kind, Value x) {
@@ -274,14 +278,20 @@ Value KernelLowering::combineLanes(tile::ReduceKind kind, Value x) {
     high = arith::ExtUIOp::create(b, loc, b.getI64Type(), high);
     return arith::OrIOp::create(b, loc, low, shl(high, 32));
   };
-  bool narrow = x.getType().isInteger(8) || x.getType().isInteger(1);
+  // What is narrower than a register travels in one.
   Type own = x.getType();
+  bool narrow = own.isInteger(8) || own.isInteger(1);
+  bool narrowFloat = own.isBF16() || own.isF16();
   if (narrow) {
     x = arith::ExtSIOp::create(b, loc, i32(), x);
+  } else if (narrowFloat) {
+    x = arith::ExtFOp::create(b, loc, b.getF32Type(), x);
   }
   x = combine(kind, x, across(x, 1));
   x = combine(kind, x, across(x, 2));
-  return narrow ? Value(arith::TruncIOp::create(b, loc, own, x)) : x;
+  return narrow        ? Value(arith::TruncIOp::create(b, loc, own, x))
+         : narrowFloat ? Value(arith::TruncFOp::create(b, loc, own, x))
+                       : x;
 }
 
 void KernelLowering::lowerAny(tile::AnyOp op) {
@@ -316,6 +326,11 @@ void KernelLowering::lowerCast(tile::CastOp op) {
   Type element = op.getResult().getType().getElementType();
   if (element.isF32()) {
     tiles[op.getResult()] = from;
+    return;
+  }
+  if (!isPacked(op.getResult().getType())) {
+    Value narrow = arith::TruncFOp::create(b, loc, element, from.front());
+    tiles[op.getResult()] = {narrow};
     return;
   }
   // Values are in pairs of neighbouring columns.

@@ -14,12 +14,11 @@ using namespace mlir;
 using namespace attnfuse;
 using namespace attnfuse::nvvm;
 
-static constexpr llvm::StringLiteral kSharedName = "attnfuse_shared";
-
 KernelLowering::KernelLowering(tile::KernelOp kernel)
     : kernel(kernel), schedule(kernel.getScheduleAttr()),
       b(kernel.getContext()), loc(kernel.getLoc()) {
   planRoles();
+  allocateRings();
 }
 
 tile::FragmentLayout KernelLowering::fragmentOf(tile::TileType type) {
@@ -101,9 +100,6 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(gpu::GPUModuleOp target) {
     counter = function.getArguments().back();
   }
   lowerArguments();
-  if (failed(allocateRings())) {
-    return failure();
-  }
   lowerGrid();
   if (failed(lowerBlock(kernel.getBody().front()))) {
     return failure();
@@ -119,7 +115,12 @@ void KernelLowering::lowerArguments() {
     if (!type) {
       Value value = function.getArgument(next++);
       Type wanted = argument.getType();
-      if (wanted.isIndex() || wanted.isInteger(32)) {
+      if (wanted.isIndex()) {
+        // What is further than any position is as far as can be.
+        value = arith::MaxSIOp::create(b, loc, value, c64(INT32_MIN));
+        value = arith::MinSIOp::create(b, loc, value, c64(INT32_MAX));
+        value = toI32(value);
+      } else if (wanted.isInteger(32)) {
         value = toI32(value);
       } else if (wanted.isInteger(8) || wanted.isInteger(1)) {
         value = arith::TruncIOp::create(b, loc, wanted, value);
@@ -160,7 +161,7 @@ Value KernelLowering::alignedForCopies(tile::ViewType type,
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, bits, c64(0));
 }
 
-LogicalResult KernelLowering::allocateRings() {
+void KernelLowering::allocateRings() {
   // Barriers come first: two words of 8 bytes per slot.
   int64_t barriers = 0;
   bool hasRoles = !kernel.getBody().front().getOps<tile::RolesOp>().empty();
@@ -187,7 +188,6 @@ LogicalResult KernelLowering::allocateRings() {
     sharedSize = ring.offset + type.getBytes();
     rings[alloc.getRing()] = ring;
   }
-  return success();
 }
 
 void KernelLowering::lowerGrid() {
@@ -250,7 +250,7 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
         return success();
       })
       .Case([&](tile::ExtractOp extract) {
-        scalars.map(extract.getResult(), tiles[extract.getTile()].front());
+        scalars.map(extract.getResult(), elementsOf(extract.getTile()).front());
         return success();
       })
       .Case([&](tile::LoadOp o) { return lowerLoad(o), success(); })
@@ -299,7 +299,9 @@ LogicalResult KernelLowering::lowerOp(Operation *op) {
       .Case([&](tile::ReleaseOp o) { return lowerRelease(o), success(); })
       .Default([&](Operation *other) -> LogicalResult {
         StringRef dialect = other->getName().getDialectNamespace();
-        bool scalar = dialect == "arith" || dialect == "math";
+        bool scalar = (dialect == "arith" || dialect == "math") &&
+                      llvm::all_of(other->getOperandTypes(), tile::isScalar) &&
+                      llvm::all_of(other->getResultTypes(), tile::isScalar);
         if (!scalar || other->getNumRegions() || other->getNumResults() != 1) {
           return other->emitOpError()
                  << "is not supported in a scheduled tile.kernel; supported: "
@@ -319,7 +321,8 @@ static Type convertType(Type type) {
 Value KernelLowering::cloneScalar(Operation *op, IRMapping &mapping) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (constant.getType().isIndex()) {
-      return c32(cast<IntegerAttr>(constant.getValue()).getInt());
+      int64_t number = cast<IntegerAttr>(constant.getValue()).getInt();
+      return c32(std::clamp<int64_t>(number, INT32_MIN, INT32_MAX));
     }
     return arith::ConstantOp::create(b, loc,
                                      cast<TypedAttr>(constant.getValue()));
@@ -364,6 +367,49 @@ Value KernelLowering::cloneScalar(Operation *op, IRMapping &mapping) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+bool KernelLowering::isPacked(tile::TileType type) {
+  Type element = type.getElementType();
+  // A lane holds an even number of elements of all but 1x1.
+  return (element.isBF16() || element.isF16()) &&
+         fragmentOf(type).values() % 2 == 0;
+}
+
+Values KernelLowering::elementsOf(Value tile) {
+  auto type = cast<tile::TileType>(tile.getType());
+  if (!isPacked(type)) {
+    return tiles[tile];
+  }
+  auto pair = VectorType::get({2}, type.getElementType());
+  Values elements;
+  for (Value packed : tiles[tile]) {
+    Value both = LLVM::BitcastOp::create(b, loc, pair, packed);
+    for (int64_t side = 0; side < 2; ++side) {
+      elements.push_back(
+          LLVM::ExtractElementOp::create(b, loc, both, c32(side)));
+    }
+  }
+  return elements;
+}
+
+void KernelLowering::setElements(Value tile, const Values &elements) {
+  auto type = cast<tile::TileType>(tile.getType());
+  if (!isPacked(type)) {
+    tiles[tile] = elements;
+    return;
+  }
+  auto pair = VectorType::get({2}, type.getElementType());
+  Values packed;
+  for (size_t n = 0; n < elements.size(); n += 2) {
+    Value both = LLVM::PoisonOp::create(b, loc, pair);
+    for (int64_t side = 0; side < 2; ++side) {
+      both = LLVM::InsertElementOp::create(b, loc, both, elements[n + side],
+                                           c32(side));
+    }
+    packed.push_back(LLVM::BitcastOp::create(b, loc, i32(), both));
+  }
+  tiles[tile] = packed;
+}
+
 void KernelLowering::flatten(ValueRange values, Values &flat) {
   for (Value value : values) {
     if (isa<tile::TileType, tile::PendingType>(value.getType())) {
@@ -386,11 +432,7 @@ void KernelLowering::bind(ValueRange values, ValueRange flat) {
     if (!tile) {
       tile = cast<tile::PendingType>(type).getTile();
     }
-    size_t count = fragmentOf(tile).values();
-    // Narrow floats are held in pairs.
-    if (tile.getElementType().isBF16() || tile.getElementType().isF16()) {
-      count /= 2;
-    }
+    size_t count = fragmentOf(tile).values() / (isPacked(tile) ? 2 : 1);
     tiles[value] = Values(flat.slice(next, count));
     next += count;
   }

@@ -28,6 +28,13 @@ class GPUModuleOp;
 
 namespace attnfuse::nvvm {
 
+/// Dynamic shared memory, a symbol beside the kernels.
+inline constexpr llvm::StringLiteral kSharedName = "attnfuse_shared";
+
+/// Slots of all rings of a kernel with roles: their barriers take 16 bytes each
+/// of the 1024 ahead of the rings, of which 64 hand out query tiles.
+inline constexpr int64_t kMaxSlots = 60;
+
 /// A view taken apart.
 struct LoweredView {
   mlir::Value base;                              ///< !llvm.ptr<1>
@@ -63,9 +70,11 @@ public:
   /// Builds the function at the end of `target`; `kernel` is left as it is.
   mlir::FailureOr<mlir::LLVM::LLVMFuncOp> lower(mlir::gpu::GPUModuleOp target);
 
-  /// Bytes of dynamic shared memory, threads of a block.
+  /// Bytes of dynamic shared memory, threads of a block; known from the start.
   int64_t sharedBytes() const { return sharedSize; }
   int64_t threads() const { return blockThreads; }
+  /// What a lane holds of a tile.
+  static tile::FragmentLayout fragmentOf(tile::TileType type);
   /// The parameters beyond views and scalars, as a manifest lists them.
   std::string extras() const;
 
@@ -73,7 +82,7 @@ private:
   // Function, arguments and control flow (KernelLowering.cpp).
   void lowerArguments();
   mlir::Value alignedForCopies(tile::ViewType type, const LoweredView &view);
-  mlir::LogicalResult allocateRings();
+  void allocateRings();
   void lowerGrid();
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lowerOp(mlir::Operation *op);
@@ -82,6 +91,11 @@ private:
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
   mlir::Value cloneScalar(mlir::Operation *op, mlir::IRMapping &mapping);
 
+  /// Narrow floats are held two to a register, as products take them.
+  static bool isPacked(tile::TileType type);
+  /// The elements of a tile that a lane holds, in the fragment's order.
+  Values elementsOf(mlir::Value tile);
+  void setElements(mlir::Value tile, const Values &elements);
   /// The scalars that stand for values, in order; and back.
   void flatten(mlir::ValueRange values, Values &flat);
   void bind(mlir::ValueRange values, mlir::ValueRange flat);
@@ -185,7 +199,6 @@ private:
                   mlir::ValueRange operands, mlir::TypeRange results,
                   bool sideEffects);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
-  static tile::FragmentLayout fragmentOf(tile::TileType type);
 
   tile::KernelOp kernel;
   tile::ScheduleAttr schedule;

@@ -85,7 +85,7 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
   const LoweredView &view = views[op.getView()];
   tile::FragmentLayout fragment = fragmentOf(op.getResult().getType());
   ArrayRef<int64_t> along = op.getAlong();
-  Value start = c64(0), scalarInside;
+  Value start = c64(0);
   Values indices;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     indices.push_back(scalars.lookup(index));
@@ -149,7 +149,7 @@ void KernelLowering::lowerLoad(tile::LoadOp op) {
     }
     values.push_back(value);
   }
-  tiles[op.getResult()] = values;
+  setElements(op.getResult(), values);
 }
 
 void KernelLowering::lowerStore(tile::StoreOp op) {
@@ -160,7 +160,7 @@ void KernelLowering::lowerStore(tile::StoreOp op) {
   for (Value index : op.getIndices()) {
     start.push_back(scalars.lookup(index));
   }
-  Values values = tiles[op.getTile()];
+  Values values = elementsOf(op.getTile());
   for (int64_t n = 0; n < fragment.values(); ++n) {
     tile::FragmentLayout::Place at = fragment.place(n);
     Values indices = start;

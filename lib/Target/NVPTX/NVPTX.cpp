@@ -132,22 +132,49 @@ attnfuse::generatePTX(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip) {
   return text.str().str();
 }
 
+/// The value of a variable of the environment; empty counts as not set.
+static llvm::StringRef environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Where ptxas is.
+static llvm::Expected<std::string> findAssembler() {
+  llvm::StringRef named = environment("ATTNFUSE_PTXAS");
+  llvm::StringRef cuda = environment("CUDA_HOME");
+  std::string usual = (cuda.empty() ? "/usr/local/cuda" : cuda).str() + "/bin";
+  if (!named.empty()) {
+    // A name with a slash is given back as it is.
+    auto program = llvm::sys::findProgramByName(named);
+    if (program && llvm::sys::fs::can_execute(*program)) {
+      return *program;
+    }
+    return llvm::createStringError(
+        "ATTNFUSE_PTXAS=" + named +
+        " is no program that can be run; name ptxas, or leave the variable out "
+        "to look on the path and in " +
+        usual);
+  }
+  if (auto program = llvm::sys::findProgramByName("ptxas")) {
+    return *program;
+  }
+  if (auto program = llvm::sys::findProgramByName("ptxas", {usual})) {
+    return *program;
+  }
+  return llvm::createStringError(
+      "there is no ptxas: set ATTNFUSE_PTXAS, put it on the path (the Python "
+      "package nvidia-cuda-nvcc has one), or set CUDA_HOME; it is not in " +
+      usual);
+}
+
 llvm::Expected<std::string> attnfuse::assemblePTX(llvm::StringRef ptx,
                                                   llvm::StringRef chip,
                                                   std::string &log) {
-  std::string program;
-  if (const char *named = std::getenv("ATTNFUSE_PTXAS")) {
-    program = named;
-  } else if (auto found = llvm::sys::findProgramByName("ptxas")) {
-    program = *found;
-  } else if (auto cuda = llvm::sys::findProgramByName(
-                 "ptxas", {"/usr/local/cuda/bin"})) {
-    program = *cuda;
-  } else {
-    return llvm::createStringError(
-        "there is no ptxas: set ATTNFUSE_PTXAS, or put it on the path (the "
-        "Python package nvidia-cuda-nvcc has one)");
+  llvm::Expected<std::string> found = findAssembler();
+  if (!found) {
+    return found.takeError();
   }
+  const std::string &program = *found;
   llvm::SmallString<128> source, target, messages;
   auto temporary = [](llvm::StringRef suffix, llvm::SmallString<128> &path) {
     return llvm::sys::fs::createTemporaryFile("attnfuse", suffix, path);

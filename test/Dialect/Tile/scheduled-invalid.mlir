@@ -79,12 +79,12 @@ func.func private @schedule_rescale() attributes {s = #tile.schedule<block_m = 6
 
 // -----
 
-// expected-error @below {{expected register budgets of 24 to 255, got 256}}
-func.func private @schedule_registers() attributes {s = #tile.schedule<block_m = 64, block_n = 64, warps = 4, registers = 256>}
+// expected-error @below {{expected register budgets of 24 to 256, got 257}}
+func.func private @schedule_registers() attributes {s = #tile.schedule<block_m = 64, block_n = 64, warps = 4, registers = 257>}
 
 // -----
 
-// expected-error @below {{expected register budgets of 24 to 255, got 8}}
+// expected-error @below {{expected register budgets of 24 to 256, got 8}}
 func.func private @schedule_producer() attributes {s = #tile.schedule<block_m = 64, block_n = 64, warps = 4, producer_registers = 8>}
 
 // -----
@@ -569,7 +569,7 @@ func.func @any_scope(%t: !tile.tile<64x1xi1, #tile.fragment<4>>) {
 
 tile.kernel @roles_unit(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
     schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 8, stages = 2>} {
-  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 240, got 25}}
+  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 256, got 25}}
   tile.roles producer 25 {
   } consumer 240 {
   }
@@ -580,7 +580,7 @@ tile.kernel @roles_unit(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<
 
 tile.kernel @roles_least(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
     schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 8, stages = 2>} {
-  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 240, got 16}}
+  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 256, got 16}}
   tile.roles producer 16 {
   } consumer 240 {
   }
@@ -591,9 +591,9 @@ tile.kernel @roles_least(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent
 
 tile.kernel @roles_most(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
     schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 8, stages = 2>} {
-  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 240, got 248}}
+  // expected-error @below {{expected budgets that are multiples of 8 from 24 to 256, got 264}}
   tile.roles producer 24 {
-  } consumer 248 {
+  } consumer 264 {
   }
   tile.return
 }
@@ -618,6 +618,39 @@ tile.kernel @roles_four(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<
   // expected-error @below {{expected budgets of at most 61440 registers together, which a launch of 640 threads allocates, got 62464}}
   tile.roles producer 40 {
   } consumer 112 {
+  }
+  tile.return
+}
+
+// -----
+
+// 256 threads get 256 each, 384 168: consumers cannot give any back.
+tile.kernel @roles_give_back(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  // expected-error @below {{expected a producer that gives back some of the 256 registers that a launch of 256 threads gives each of them, and consumers that take more, got 24 and 240}}
+  tile.roles producer 24 {
+  } consumer 240 {
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @roles_take(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
+    schedule = #tile.schedule<block_m = 128, block_n = 64, warps = 8, stages = 2>} {
+  // expected-error @below {{got 176 and 168}}
+  tile.roles producer 176 {
+  } consumer 168 {
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @roles_one(%x: !tile.view<?xf32>) attributes {grid = [#tile.extent<arg = 0, dim = 0, div = 64>],
+    schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2>} {
+  tile.roles producer 24 {
+  } consumer 256 {
   }
   tile.return
 }
@@ -688,7 +721,7 @@ tile.kernel @never_released(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#
   tile.roles producer 24 {
     tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
     tile.commit %k[%c0] : !tile.ring<2x64x64xbf16, 128>
-  } consumer 240 {
+  } consumer 256 {
     tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
   }
   tile.return
@@ -704,7 +737,7 @@ tile.kernel @never_filled(%x: !tile.view<1x1x?x64xbf16>) attributes {grid = [#ti
   // expected-error @below {{expected what consumers wait for to be committed}}
   tile.roles producer 24 {
     tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
-  } consumer 240 {
+  } consumer 256 {
     tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
     tile.release %k[%c0] : !tile.ring<2x64x64xbf16, 128>
   }
@@ -720,7 +753,7 @@ tile.kernel @consumer_acquires(%x: !tile.view<1x1x?x64xbf16>) attributes {grid =
   %k = tile.alloc : !tile.ring<2x64x64xbf16, 128>
   // expected-error @below {{expected the producer to acquire and consumers to release}}
   tile.roles producer 24 {
-  } consumer 240 {
+  } consumer 256 {
     tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
   }
   tile.return

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace attnfuse;
 using testing::HasSubstr;
@@ -23,10 +24,8 @@ static int64_t sharedMemoryOf(const char *chip) {
 }
 
 static GpuProblem problem(int64_t width, int64_t bytes) {
-  GpuProblem problem;
-  problem.width = problem.valueWidth = width;
-  problem.elementBytes = problem.valueBytes = problem.resultBytes = bytes;
-  return problem;
+  GpuElement element = bytes == 4 ? GpuElement::F32 : GpuElement::BF16;
+  return {width, width, element, element};
 }
 
 static void expectFits(const GpuBlocks &blocks, const GpuProblem &problem,
@@ -39,7 +38,7 @@ static void expectFits(const GpuBlocks &blocks, const GpuProblem &problem,
   EXPECT_LE(blocks.stages, 8);
   EXPECT_EQ(blocks.blockM % (16 * blocks.warps), 0);
   // Whole steps of the product of weights and values.
-  EXPECT_EQ(blocks.blockN % (problem.valueBytes == 2 ? 16 : 8), 0);
+  EXPECT_EQ(blocks.blockN % (problem.value == GpuElement::F32 ? 8 : 16), 0);
 }
 
 TEST(GpuSchedule, EveryWidthFitsEveryChip) {
@@ -59,27 +58,26 @@ TEST(GpuSchedule, EveryWidthFitsEveryChip) {
   }
 }
 
-TEST(GpuSchedule, ValuesAndResultsOfOtherWidthsAndTypes) {
+/// Every pair of widths that a program may have, of every pair of types.
+TEST(GpuSchedule, ValuesOfOtherWidthsAndTypes) {
+  static constexpr GpuElement elements[] = {GpuElement::F32, GpuElement::F16,
+                                            GpuElement::BF16};
   for (const char *chip : kChips) {
     int64_t sharedMemory = sharedMemoryOf(chip);
-    for (int64_t width : {32, 64, 128, 256}) {
-      for (int64_t valueWidth : {0, 1, 32, 64, 128, 256}) {
-        for (int64_t mixed = 0; mixed < 8; ++mixed) {
-          GpuProblem mix{width, valueWidth, mixed & 1 ? 4 : 2,
-                         mixed & 2 ? 4 : 2, mixed & 4 ? 4 : 2};
-          SCOPED_TRACE(testing::Message()
-                       << chip << ", widths " << width << " and " << valueWidth
-                       << ", " << mix.elementBytes << mix.valueBytes
-                       << mix.resultBytes);
-          std::string considered;
-          auto blocks = choosePortableBlocks(mix, sharedMemory, &considered);
-          if (!blocks) {
-            // Queries, keys, values and results apart: 16 key rows of f32
-            // leave a small chip no room for two query tiles.
-            EXPECT_EQ(std::max(width, valueWidth), 256) << considered;
-            continue;
+    for (int64_t width : {1, 32, 40, 64, 80, 96, 128, 192, 256}) {
+      for (int64_t valueWidth : {0, 1, 32, 40, 64, 80, 96, 128, 192, 256}) {
+        for (GpuElement element : elements) {
+          for (GpuElement value : elements) {
+            GpuProblem mix{width, valueWidth, element, value};
+            SCOPED_TRACE(testing::Message()
+                         << chip << ", widths " << width << " and "
+                         << valueWidth << ", types " << int(element) << " and "
+                         << int(value));
+            std::string considered;
+            auto blocks = choosePortableBlocks(mix, sharedMemory, &considered);
+            ASSERT_TRUE(blocks) << considered;
+            expectFits(*blocks, mix, sharedMemory);
           }
-          expectFits(*blocks, mix, sharedMemory);
         }
       }
     }
@@ -109,17 +107,29 @@ TEST(GpuSchedule, SharedBytesAreTheRings) {
             (128 * 64 + 2 * 64 * 64) * 2);
 }
 
-/// A result that the queries' slot does not take has a slot of its own.
-TEST(GpuSchedule, ResultsOfOtherWidthOrSize) {
+/// A result that the queries' slot does not take has a slot of its own: one of
+/// another width, size or type.
+TEST(GpuSchedule, ResultsOfOtherWidthOrType) {
   GpuBlocks blocks{64, 32, 4, 1};
   int64_t slot = 64 * 64 * 2;
-  GpuProblem same = problem(64, 2), wider = same, narrower = same;
-  wider.resultBytes = 4;
+  GpuProblem same = problem(64, 2), wider = same, narrower = same, other = same;
+  EXPECT_TRUE(resultsTakeQuerySlot(same));
+  wider.value = GpuElement::F32;
+  EXPECT_FALSE(resultsTakeQuerySlot(wider));
   EXPECT_EQ(portableSharedBytes(blocks, wider),
-            portableSharedBytes(blocks, same) + 2 * slot);
+            portableSharedBytes(blocks, same) + 32 * 64 * 2 + 2 * slot);
   narrower.valueWidth = 32;
+  EXPECT_FALSE(resultsTakeQuerySlot(narrower));
   EXPECT_EQ(portableSharedBytes(blocks, narrower),
             portableSharedBytes(blocks, same) - 32 * 32 * 2 + slot / 2);
+  // Of one size: the slot is one of f16 and cannot be stored as bf16.
+  other.element = GpuElement::F16;
+  EXPECT_FALSE(resultsTakeQuerySlot(other));
+  EXPECT_EQ(portableSharedBytes(blocks, other),
+            portableSharedBytes(blocks, same) + slot);
+  // Widths that padding makes equal.
+  GpuProblem padded{33, 48, GpuElement::BF16, GpuElement::BF16};
+  EXPECT_TRUE(resultsTakeQuerySlot(padded));
 }
 
 TEST(GpuSchedule, MoreOfAnythingNeedsNoLess) {
@@ -164,7 +174,7 @@ TEST(GpuSchedule, ASmallerScheduleIsTried) {
     passedOver = lines;
   }
   EXPECT_GE(schedules, 3) << "several sizes are there to choose from";
-  EXPECT_FALSE(choosePortableBlocks(mine, 16 * 1024, nullptr));
+  EXPECT_FALSE(choosePortableBlocks(mine, 15 * 1024, nullptr));
 }
 
 TEST(GpuSchedule, SmallChipsGetSmallerBlocks) {
@@ -184,7 +194,7 @@ TEST(GpuSchedule, WhatCannotFitIsRefusedWithReasons) {
                                     &considered));
   EXPECT_THAT(considered, HasSubstr("bytes of shared memory, " +
                                     std::to_string(163 * 1024) + " available"));
-  EXPECT_THAT(considered, HasSubstr("64x16, 1 stages: needs"));
+  EXPECT_THAT(considered, HasSubstr("32x16, 1 stages: needs"));
 
   // Enough shared memory, but a row of accumulators is wider than registers.
   considered.clear();
@@ -218,15 +228,28 @@ TEST(HopperSchedule, EveryWidthFits) {
         for (int64_t budget : {blocks->registers, blocks->producerRegisters}) {
           EXPECT_EQ(budget % 8, 0);
           EXPECT_GE(budget, 24);
-          EXPECT_LE(budget, 240);
+          EXPECT_LE(budget, 256);
         }
         // Only where the queries' slots take a result exactly.
-        if (valueWidth != width) {
-          EXPECT_FALSE(blocks->sharedResult);
+        if (blocks->sharedResult) {
+          EXPECT_TRUE(resultsTakeQuerySlot(mine));
         }
       }
     }
   }
+}
+
+TEST(HopperSchedule, ResultsOfAnotherTypeHaveASlot) {
+  GpuProblem mine = problem(256, 2);
+  int64_t sharedMemory = sharedMemoryOf("sm_90a");
+  auto same = chooseHopperBlocks(mine, false, sharedMemory, nullptr);
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(same->sharedResult);
+  mine.element = GpuElement::F16;
+  auto other = chooseHopperBlocks(mine, false, sharedMemory, nullptr);
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(other->sharedResult);
+  EXPECT_LE(hopperSharedBytes(*other, mine), sharedMemory);
 }
 
 TEST(HopperSchedule, RegistersOfALaunch) {
@@ -243,6 +266,27 @@ TEST(HopperSchedule, RegistersOfALaunch) {
   EXPECT_TRUE(hopperRegistersFit(blocks));
   blocks.registers = 168;
   EXPECT_FALSE(hopperRegistersFit(blocks));
+  // Consumers cannot give back, nor the producer take.
+  blocks.registers = 120;
+  EXPECT_FALSE(hopperRegistersFit(blocks));
+  blocks.registers = 128;
+  blocks.producerRegisters = 128;
+  EXPECT_TRUE(hopperRegistersFit(blocks));
+  // A single consumer has all that a thread can have from the start.
+  blocks.consumers = 1;
+  blocks.producerRegisters = 24;
+  blocks.registers = 240;
+  EXPECT_FALSE(hopperRegistersFit(blocks));
+}
+
+TEST(HopperSchedule, EveryNumberOfConsumersHasBudgets) {
+  for (int64_t consumers = 1; consumers <= 4; ++consumers) {
+    HopperBlocks blocks;
+    blocks.consumers = consumers;
+    std::tie(blocks.registers, blocks.producerRegisters) =
+        hopperBudgets(consumers);
+    EXPECT_TRUE(hopperRegistersFit(blocks)) << consumers;
+  }
 }
 
 TEST(HopperSchedule, WhatCannotFitIsRefusedWithReasons) {

@@ -399,6 +399,9 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes,
   ENTER("cuMemsetD8Async");
   ++fakeCuda()->numMemsets;
   std::memset(bytesAt(to), value, bytes);
+  if (fakeCuda()->record) {
+    fakeCuda()->memsets.push_back({to, value, bytes});
+  }
   return CUDA_SUCCESS;
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,

@@ -178,6 +178,21 @@ TEST(ManifestTest, TensorMaps) {
                        "nor a counter");
 }
 
+TEST(ManifestTest, OtherwiseFill) {
+  auto fill = [](const std::string &text) {
+    return errorOf(
+        copyManifest("\"otherwise_fill\": " + text + ",",
+                     R"("temporaries": [{"dtype": "i8", "shape": [4]}],)"));
+  };
+  EXPECT_EQ(fill(R"({"temporary": 0})"), "");
+  EXPECT_EQ(fill("null"), "");
+  EXPECT_EQ(fill(R"({"temporary": 1})"),
+            "manifest: steps[0].otherwise_fill.temporary is 1, not from 0 to "
+            "0");
+  EXPECT_EQ(fill(R"({"result": 0})"),
+            "manifest: steps[0].otherwise_fill is not a temporary");
+}
+
 TEST(ManifestTest, TooManyParameters) {
   std::string operands = "{\"argument\": 0}";
   for (int i = 0; i < 60; ++i) {

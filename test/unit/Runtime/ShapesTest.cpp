@@ -238,6 +238,23 @@ TEST_F(ShapesTest, ResultShapes) {
             ATTNFUSE_INVALID_ARGUMENT);
 }
 
+/// Kernels add and subtract two positions in 32 bits.
+TEST_F(ShapesTest, PositionsOfRank4) {
+  ProgramHandle program = load(R"({"version": 1, "chip": "sm_80", "ptx": 80,
+    "arguments": [{"name": "q", "dtype": "bf16", "shape": [1, 1, null, 8]}]})");
+  int64_t shape[] = {1, 1, int64_t(1) << 30, 8};
+  int64_t strides[] = {8, 8, 8, 1};
+  attnfuse_tensor input = {nullptr, ATTNFUSE_BF16, 4, shape, strides};
+  size_t bytes;
+  EXPECT_EQ(attnfuse_program_workspace(program.get(), &input, 1, &bytes),
+            ATTNFUSE_OK);
+  ++shape[2];
+  EXPECT_EQ(attnfuse_program_workspace(program.get(), &input, 1, &bytes),
+            ATTNFUSE_INVALID_ARGUMENT);
+  EXPECT_EQ(error(), "argument 0 ('q') has extent 1073741825 in dimension 2; "
+                     "extents of tensors of rank 4 are from 0 to 2^30");
+}
+
 TEST_F(ShapesTest, HugeTemporary) {
   ProgramHandle huge = load(R"({"version": 1, "chip": "sm_80", "ptx": 80,
     "arguments": [{"dtype": "f32", "shape": [null]}],

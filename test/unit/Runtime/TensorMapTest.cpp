@@ -169,6 +169,89 @@ TEST_F(TensorMapLaunchTest, OtherwiseThatCannotBeServedEither) {
   EXPECT_THAT(error(), HasSubstr("output 0 has stride 66"));
 }
 
+/// A step that leaves marks, and one that computes again what is marked.
+static const char *const kMarks = R"({
+  "version": 1, "chip": "sm_90a", "ptx": 80, "entry": "f",
+  "arguments": [{"name": "q", "dtype": "bf16", "shape": [1, 2, null, 64]}],
+  "results": [{"dtype": "bf16",
+               "shape": [1, 2, {"argument": 0, "dimension": 2}, 64]}],
+  "temporaries": [
+    {"dtype": "f32", "shape": [3]},
+    {"dtype": "i8", "shape": [1, 2, {"argument": 0, "dimension": 2}]}],
+  "steps": [
+    {"kernel": "main", "threads": 384,
+     "grid": [{"operand": 0, "dimension": 2, "divisor": 128}],
+     "operands": [{"argument": 0}, {"result": 0}, {"temporary": 1}],
+     "extras": [{"tensor_map": 0, "box": [64, 64], "swizzle": 128}],
+     "otherwise_fill": {"temporary": 1}},
+    {"kernel": "again", "threads": 128,
+     "grid": [{"operand": 0, "dimension": 2, "divisor": 64}],
+     "operands": [{"argument": 0}, {"temporary": 1}, {"result": 0}]}]})";
+
+TEST_F(TensorMapLaunchTest, MarksAreFilledInForAStepThatCannotBeServed) {
+  ProgramHandle program = load(kMarks);
+  Tensor odd(alloc(1 << 20), ATTNFUSE_BF16, {1, 2, 200, 64},
+             {26400, 13200, 66, 1});
+  Tensor even(alloc(1 << 20), ATTNFUSE_BF16, {1, 2, 200, 64});
+  Tensor out(alloc(1 << 20), ATTNFUSE_BF16, {1, 2, 200, 64});
+  size_t bytes = 0;
+  attnfuse_tensor input = odd;
+  ASSERT_EQ(attnfuse_program_workspace(program.get(), &input, 1, &bytes),
+            ATTNFUSE_OK);
+  void *workspace = alloc(bytes);
+  ASSERT_EQ(launch(program, {even}, {out}, workspace, bytes), ATTNFUSE_OK)
+      << error();
+  EXPECT_EQ(fake().numMemsets, 0);
+  ASSERT_EQ(fake().launches.size(), 2u);
+  EXPECT_EQ(fake().launches[0].kernel, "main");
+  EXPECT_EQ(fake().launches[1].kernel, "again");
+  // Where the second step finds the marks: behind q's address, 4 extents and 4
+  // strides.
+  uint64_t marks;
+  std::memcpy(&marks, fake().launches[1].parameters.data() + 72, 8);
+
+  fake().launches.clear();
+  ASSERT_EQ(launch(program, {odd}, {out}, workspace, bytes), ATTNFUSE_OK)
+      << error();
+  ASSERT_EQ(fake().launches.size(), 1u);
+  EXPECT_EQ(fake().launches[0].kernel, "again");
+  EXPECT_EQ(fake().launches[0].grid, 4u);
+  ASSERT_EQ(fake().memsets.size(), 1u);
+  EXPECT_EQ(fake().memsets[0].address, marks);
+  EXPECT_EQ(fake().memsets[0].value, 0xffu);
+  EXPECT_EQ(fake().memsets[0].bytes, 2u * 200u);
+  EXPECT_GE(marks, reinterpret_cast<uint64_t>(workspace));
+  EXPECT_LE(marks + 400, reinterpret_cast<uint64_t>(workspace) + bytes);
+}
+
+TEST_F(TensorMapLaunchTest, NothingIsFilledInForNoRows) {
+  ProgramHandle program = load(kMarks);
+  Tensor none(nullptr, ATTNFUSE_BF16, {1, 2, 0, 64}, {0, 0, 66, 1});
+  size_t bytes = 0;
+  attnfuse_tensor input = none;
+  ASSERT_EQ(attnfuse_program_workspace(program.get(), &input, 1, &bytes),
+            ATTNFUSE_OK);
+  ASSERT_EQ(launch(program, {none}, {none}, alloc(bytes + 256), bytes + 256),
+            ATTNFUSE_OK)
+      << error();
+  EXPECT_EQ(fake().numLaunches, 0);
+  EXPECT_EQ(fake().numMemsets, 0);
+}
+
+TEST_F(TensorMapLaunchTest, MarksThatCannotBeFilledIn) {
+  ProgramHandle program = load(kMarks);
+  Tensor odd(alloc(1 << 20), ATTNFUSE_BF16, {1, 2, 200, 64},
+             {26400, 13200, 66, 1});
+  Tensor out(alloc(1 << 20), ATTNFUSE_BF16, {1, 2, 200, 64});
+  fake().failures["cuMemsetD8Async"] = 1;
+  EXPECT_EQ(launch(program, {odd}, {out}, alloc(4096), 4096),
+            ATTNFUSE_DRIVER_ERROR);
+  EXPECT_EQ(error(), "cuMemsetD8Async (marks of rows to compute) failed with "
+                     "CUDA_ERROR_INVALID_VALUE");
+  // The step that reads them has not run.
+  EXPECT_EQ(fake().numLaunches, 0);
+}
+
 TEST_F(TensorMapLaunchTest, EmptyKeysStillLaunch) {
   ProgramHandle program = load(R"({
     "version": 1, "chip": "sm_90a", "ptx": 80, "entry": "f",

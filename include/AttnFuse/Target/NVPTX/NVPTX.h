@@ -42,8 +42,8 @@ translateKernels(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip,
 llvm::Expected<std::string> generatePTX(mlir::gpu::GPUModuleOp kernels,
                                         llvm::StringRef chip);
 
-/// Assembles PTX with ptxas, found by ATTNFUSE_PTXAS, on the path or under
-/// /usr/local/cuda/bin. `log` gets what it says under -v.
+/// Assembles PTX with ptxas, found by ATTNFUSE_PTXAS, on the path, or in bin of
+/// CUDA_HOME or /usr/local/cuda. `log` gets what it says under -v.
 llvm::Expected<std::string> assemblePTX(llvm::StringRef ptx,
                                         llvm::StringRef chip, std::string &log);
 

@@ -371,6 +371,16 @@ static LogicalResult cleanHost(Operation *host) {
   return success();
 }
 
+/// The host's name as assemblers take it, and a number.
+static std::string kernelName(StringRef host, size_t number) {
+  std::string name;
+  for (char c : host) {
+    name += llvm::isAlnum(c) ? c : '_';
+  }
+  name.insert(0, llvm::isDigit(name.front()) ? 1 : 0, '_');
+  return name + "_kernel_" + std::to_string(number);
+}
+
 namespace {
 struct AttnOutlinePass
     : public attnfuse::attn::impl::AttnOutlineBase<AttnOutlinePass> {
@@ -390,7 +400,7 @@ struct AttnOutlinePass
       Operation *after = host;
       for (auto [number, root] : llvm::enumerate(roots)) {
         func::FuncOp kernel;
-        std::string name = (host.getName() + "_kernel_" + Twine(number)).str();
+        std::string name = kernelName(host.getName(), number);
         if (failed(outline(root, name, after, symbols, kernel))) {
           return signalPassFailure();
         }

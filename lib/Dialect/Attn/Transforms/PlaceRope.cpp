@@ -116,29 +116,30 @@ struct AttnPlaceRopePass
     : public attnfuse::attn::impl::AttnPlaceRopeBase<AttnPlaceRopePass> {
   using AttnPlaceRopeBase::AttnPlaceRopeBase;
 
-  void runOnOperation() override {
-    // At the location rather than on the operation, which would print it whole:
-    // the fault is in an option.
-    Location loc = getOperation()->getLoc();
-    llvm::Expected<ChipDescription> description = lookupChip(chip);
-    if (!description) {
-      emitError(loc) << llvm::toString(description.takeError());
-      return signalPassFailure();
+  /// Once per run of the pipeline, not once per function: the fault is in an
+  /// option.
+  LogicalResult initialize(MLIRContext *context) override {
+    Location loc = UnknownLoc::get(context);
+    if (auto known = lookupChip(chip); !known) {
+      return emitError(loc) << llvm::toString(known.takeError());
     }
     if (force != "" && force != "in_loop" && force != "once") {
-      emitError(loc) << "unknown place '" << force.getValue()
-                     << "' for key rotations; supported: in_loop, once, or "
-                        "none to choose by cost";
-      return signalPassFailure();
+      return emitError(loc) << "unknown place '" << force.getValue()
+                            << "' for key rotations; supported: in_loop, "
+                               "once, or none to choose by cost";
     }
     if (length < 1) {
-      emitError(loc) << "expected an assumed length of at least 1, got "
-                     << length.getValue();
-      return signalPassFailure();
+      return emitError(loc) << "expected an assumed length of at least 1, got "
+                            << length.getValue();
     }
+    return success();
+  }
+
+  void runOnOperation() override {
+    ChipDescription description = llvm::cantFail(lookupChip(chip));
     (void)forEachFunction(getOperation(), [&](Operation *function) {
       function->walk([&](RopeOp rope) {
-        rope->setDiscardableAttr(kPlacementAttrName, place(rope, *description));
+        rope->setDiscardableAttr(kPlacementAttrName, place(rope, description));
       });
       return success();
     });

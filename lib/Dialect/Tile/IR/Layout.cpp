@@ -5,6 +5,8 @@
 
 #include "AttnFuse/Dialect/Tile/IR/Layout.h"
 
+#include <algorithm>
+
 using namespace attnfuse::tile;
 
 FragmentLayout::Place FragmentLayout::place(int64_t value) const {
@@ -67,4 +69,8 @@ int64_t SlotLayout::widestSwizzle(int64_t columns, int64_t elementBytes) {
 int64_t attnfuse::tile::paddedWidth(int64_t columns, int64_t elementBytes) {
   int64_t step = 32 / elementBytes;
   return (columns + step - 1) / step * step;
+}
+
+int64_t attnfuse::tile::launchRegisters(int64_t threads) {
+  return std::min<int64_t>(65536 / threads / 8 * 8, 256);
 }

@@ -214,8 +214,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << warps << ", " << stages << " and " << rescale;
   }
   for (int64_t budget : {registers, producerRegisters}) {
-    if (budget && (budget < 24 || budget > 255)) {
-      return emitError() << "expected register budgets of 24 to 255, got "
+    if (budget && (budget < 24 || budget > 256)) {
+      return emitError() << "expected register budgets of 24 to 256, got "
                          << budget;
     }
   }

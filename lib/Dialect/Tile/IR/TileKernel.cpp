@@ -33,6 +33,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult KernelOp::verify() {
+  if (!getBody().hasOneBlock()) {
+    return emitOpError() << "expected a body of one block, got "
+                         << getBody().getBlocks().size();
+  }
   if (getFunctionType().getNumResults()) {
     return emitOpError() << "expected no results (outputs are stored to "
                             "views), got "

@@ -210,6 +210,19 @@ LogicalResult MapOp::verify() {
       diag.attachNote(op.getLoc()) << "the operation";
       return diag;
     }
+    bool takesView = isa<ReadOp>(op);
+    if (op.getNumResults() != 1 || op.getNumRegions() ||
+        !isScalar(op.getResult(0).getType()) ||
+        !llvm::all_of(op.getOperandTypes(), [&](Type type) {
+          return isScalar(type) || (takesView && isa<ViewType>(type));
+        })) {
+      InFlightDiagnostic diag =
+          emitOpError() << "expected operations on scalars with one result in "
+                           "its region, got '"
+                        << op.getName() << "'";
+      diag.attachNote(op.getLoc()) << "the operation";
+      return diag;
+    }
   }
   return success();
 }

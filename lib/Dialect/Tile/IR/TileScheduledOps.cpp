@@ -10,27 +10,6 @@
 using namespace mlir;
 using namespace attnfuse::tile;
 
-/// What lanes hold: without a fragment no one knows which, and it has to be
-/// shared out among the warps that run the operation.
-static LogicalResult verifyFragment(Operation *op, TileType tile) {
-  auto fragment = dyn_cast_or_null<FragmentAttr>(tile.getLayout());
-  if (!fragment) {
-    return op->emitOpError()
-           << "expected a tile with a fragment as its layout, got " << tile;
-  }
-  auto kernel = op->getParentOfType<KernelOp>();
-  ScheduleAttr schedule = kernel ? kernel.getScheduleAttr() : ScheduleAttr();
-  if (!schedule || !schedule.getWarps()) {
-    return success();
-  }
-  int64_t warps = op->getParentOfType<RolesOp>() ? 4 : schedule.getWarps();
-  if (fragment.getWarps() != warps) {
-    return op->emitOpError() << "expected a tile shared out among the " << warps
-                             << " warps that compute it, got " << tile;
-  }
-  return success();
-}
-
 /// Rings are places, not values: which one is meant is known at compile time.
 static LogicalResult verifyRing(Operation *op, Value ring) {
   if (op->getParentOfType<KernelOp>() && !ring.getDefiningOp<AllocOp>()) {
@@ -41,12 +20,8 @@ static LogicalResult verifyRing(Operation *op, Value ring) {
 
 /// A pending tile is a tile: extents, element type and layout.
 static LogicalResult verifyPending(Operation *op, PendingType type) {
-  auto emitError = [&] { return op->emitOpError(); };
-  if (failed(TileType::verify(emitError, type.getShape(), type.getElementType(),
-                              type.getLayout()))) {
-    return failure();
-  }
-  return verifyFragment(op, type.getTile());
+  return verifyFragment(op, type.getShape(), type.getElementType(),
+                        type.getLayout());
 }
 
 /// Indices, `along` and element types of a copy between a view and a slot.
@@ -198,7 +173,23 @@ LogicalResult DotStartOp::verify() {
   return success();
 }
 
+/// Counts of what may still be under way: instructions take 0 to 7.
+static LogicalResult verifyOutstanding(Operation *op, uint64_t outstanding) {
+  if (outstanding > 7) {
+    return op->emitOpError() << "expected 0 to 7 outstanding, got "
+                             << static_cast<int64_t>(outstanding);
+  }
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  return verifyOutstanding(*this, getOutstanding());
+}
+
 LogicalResult DotWaitOp::verify() {
+  if (failed(verifyOutstanding(*this, getOutstanding()))) {
+    return failure();
+  }
   if (failed(verifyPending(*this, getPending().getType()))) {
     return failure();
   }
@@ -246,78 +237,4 @@ LogicalResult AnyOp::verify() {
                          << getTile().getType();
   }
   return verifyFragment(*this, getTile().getType());
-}
-
-/// Whether a region holds an operation of a kind on a ring.
-template <typename Op> static bool uses(Region &region, Value ring) {
-  return llvm::any_of(ring.getUsers(), [&](Operation *user) {
-    return isa<Op>(user) && region.isAncestor(user->getParentRegion());
-  });
-}
-
-/// Both sides of a ring's protocol: a slot that is never freed or never filled
-/// would stop the other side for good.
-static LogicalResult verifyProtocol(RolesOp roles, AllocOp alloc) {
-  Value ring = alloc.getRing();
-  Region &producer = roles.getProducer(), &consumer = roles.getConsumer();
-  auto error = [&](StringRef what) {
-    InFlightDiagnostic diag = roles.emitOpError() << what;
-    diag.attachNote(alloc.getLoc()) << "the ring";
-    return diag;
-  };
-  if (uses<ReleaseOp>(producer, ring) || uses<AcquireOp>(consumer, ring)) {
-    return error("expected the producer to acquire and consumers to release");
-  }
-  bool acquires = uses<AcquireOp>(producer, ring);
-  bool releases = uses<ReleaseOp>(consumer, ring);
-  if (acquires != releases) {
-    return error(acquires ? "acquires slots of a ring that no consumer releases"
-                          : "releases slots of a ring that are never acquired");
-  }
-  if (uses<WaitOp>(consumer, ring) != uses<CommitOp>(producer, ring)) {
-    return error("expected what consumers wait for to be committed, and what "
-                 "is committed to be waited for");
-  }
-  return success();
-}
-
-LogicalResult RolesOp::verify() {
-  Operation *previous = (*this)->getPrevNode();
-  for (; previous; previous = previous->getPrevNode()) {
-    if (isa<RolesOp>(previous)) {
-      return emitOpError() << "expected one tile.roles in a kernel";
-    }
-  }
-  for (uint64_t budget : {getProducerRegisters(), getConsumerRegisters()}) {
-    if (budget % 8 || budget < 24 || budget > 240) {
-      return emitOpError() << "expected budgets that are multiples of 8 from "
-                              "24 to 240, got "
-                           << budget;
-    }
-  }
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  ScheduleAttr schedule = kernel ? kernel.getScheduleAttr() : ScheduleAttr();
-  if (!schedule || !schedule.getWarps() || schedule.getWarps() % 4) {
-    return emitOpError() << "expected a kernel whose schedule has consumer "
-                            "warps in multiples of 4";
-  }
-  // A launch allocates 65536 registers in equal parts, in units of 8; a
-  // setmaxnreg beyond what is left never returns.
-  int64_t consumers = schedule.getWarps() / 4;
-  int64_t threads = 128 * (consumers + 1);
-  int64_t allocated = 65536 / threads / 8 * 8 * threads;
-  int64_t wanted =
-      128 * (static_cast<int64_t>(getProducerRegisters()) +
-             consumers * static_cast<int64_t>(getConsumerRegisters()));
-  if (wanted > allocated) {
-    return emitOpError() << "expected budgets of at most " << allocated
-                         << " registers together, which a launch of " << threads
-                         << " threads allocates, got " << wanted;
-  }
-  for (auto alloc : kernel.getBody().front().getOps<AllocOp>()) {
-    if (failed(verifyProtocol(*this, alloc))) {
-      return failure();
-    }
-  }
-  return success();
 }

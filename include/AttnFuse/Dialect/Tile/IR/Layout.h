@@ -81,6 +81,11 @@ struct SlotLayout {
 /// matrix instructions (16 columns of 16 bits, 8 of 32).
 int64_t paddedWidth(int64_t columns, int64_t elementBytes);
 
+/// Registers of each thread of a block that has a multiprocessor to itself and
+/// whose roles have budgets of their own (setmaxnreg): equal parts of 65536 in
+/// units of 8, 256 at most.
+int64_t launchRegisters(int64_t threads);
+
 } // namespace attnfuse::tile
 
 #endif // ATTNFUSE_DIALECT_TILE_IR_LAYOUT_H

@@ -28,6 +28,19 @@
 #define GET_TYPEDEF_CLASSES
 #include "AttnFuse/Dialect/Tile/IR/TileTypes.h.inc"
 
+namespace attnfuse::tile {
+/// Scalars that code inside kernels computes with: index, integers of 1 to 64
+/// bits whose width is a power of two, f16, bf16, f32 and f64.
+bool isScalar(mlir::Type type);
+
+/// Whether lanes know what they hold of a tile: it has a fragment for its
+/// layout, shared out among the warps that run the operation.
+mlir::LogicalResult verifyFragment(mlir::Operation *op,
+                                   llvm::ArrayRef<int64_t> shape,
+                                   mlir::Type element, mlir::Attribute layout);
+mlir::LogicalResult verifyFragment(mlir::Operation *op, TileType tile);
+} // namespace attnfuse::tile
+
 #define GET_OP_CLASSES
 #include "AttnFuse/Dialect/Tile/IR/TileOps.h.inc"
 

@@ -48,7 +48,9 @@ def Tile_KernelOp : Tile_Op<"kernel",
     }
     ```
     Errors: an argument that is neither view nor scalar, a grid that names an
-    argument or dimension that does not exist, more outputs than views.
+    argument or dimension that does not exist, more outputs than views; views
+    or rings that are made or carried by control flow; in the scheduled state
+    tiles without a fragment of the warps that compute them.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -60,6 +62,7 @@ def Tile_KernelOp : Tile_Op<"kernel",
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }

@@ -110,6 +110,7 @@ def Tile_WaitOp : Tile_RingOp<"wait"> {
   let assemblyFormat = [{
     $ring `[` $use `]` (`outstanding` $outstanding^)? attr-dict `:` qualified(type($ring))
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_ReleaseOp : Tile_ProtocolOp<"release", "this reader is done with a use"> {
@@ -329,21 +330,26 @@ def Tile_RolesOp : Tile_RingOp<"roles", [HasParent<"KernelOp">, NoTerminator, Si
   let summary = "share out the warps of a block";
   let description = [{
     The first warpgroup runs `producer` (one thread issues its copies), every
-    other one `consumer`, with `registers` per thread each (`setmaxnreg`). The
-    budgets together may not exceed what the launch allocates.
+    other one `consumer`, with `registers` per thread each (`setmaxnreg`). A
+    launch allocates 65536 registers in equal parts; the producer gives back,
+    consumers take, and together they may not exceed what was allocated.
 
     Example:
     ```mlir
     tile.roles producer 24 {
       tile.acquire %k[%c0] : !tile.ring<2x64x64xbf16, 128>
       tile.commit %k[%c0] : !tile.ring<2x64x64xbf16, 128>
-    } consumer 240 {
+    } consumer 256 {
       tile.wait %k[%c0] : !tile.ring<2x64x64xbf16, 128>
       tile.release %k[%c0] : !tile.ring<2x64x64xbf16, 128>
     }
     ```
-    Errors: budgets that are not multiples of 8 between 24 and 240, or that
-    together exceed the registers of the launch.
+    The producer holds `acquire`, `async_load`, `commit`, `next_work` and scalar
+    code; consumers everything else that works on tiles and rings.
+
+    Errors: operations of the other role, budgets that are not multiples of 8
+    between 24 and 256, a producer that would take or consumers that would give
+    back, or budgets that together exceed the registers of the launch.
   }];
   let arguments = (ins I64Attr:$producer_registers, I64Attr:$consumer_registers);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
@@ -351,6 +357,7 @@ def Tile_RolesOp : Tile_RingOp<"roles", [HasParent<"KernelOp">, NoTerminator, Si
     `producer` $producer_registers $producer `consumer` $consumer_registers $consumer attr-dict
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Tile_WarpgroupOp : Tile_PureOp<"warpgroup"> {
@@ -362,9 +369,11 @@ def Tile_WarpgroupOp : Tile_PureOp<"warpgroup"> {
     ```mlir
     %w = tile.warpgroup
     ```
+    Errors: outside a consumer.
   }];
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 def Tile_NextWorkOp : Tile_RingOp<"next_work"> {
@@ -378,10 +387,12 @@ def Tile_NextWorkOp : Tile_RingOp<"next_work"> {
     ```mlir
     %t = tile.next_work %n
     ```
+    Errors: outside a role.
   }];
   let arguments = (ins Index:$call);
   let results = (outs Index:$result);
   let assemblyFormat = "$call attr-dict";
+  let hasVerifier = 1;
 }
 
 #endif // ATTNFUSE_DIALECT_TILE_IR_TILESCHEDULEDOPS
