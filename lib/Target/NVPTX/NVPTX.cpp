@@ -14,6 +14,9 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Pass.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -84,6 +87,33 @@ static llvm::Error cleanUp(llvm::Module &module, llvm::TargetMachine *target) {
   return llvm::Error::success();
 }
 
+namespace {
+/// Leaves out the passes that LLVM's code generator runs before selection to
+/// reuse parts of addresses: half of the time of code generation, to no good.
+/// What is reused stays in registers, and accumulators were spilled for it.
+class LeanPassManager : public llvm::legacy::PassManagerBase {
+public:
+  explicit LeanPassManager(llvm::legacy::PassManager &passes)
+      : passes(passes) {}
+
+  void add(llvm::Pass *pass) override {
+    static constexpr llvm::StringLiteral kUnwanted[] = {
+        "early-cse", "loop-reduce", "nary-reassociate",
+        "separate-const-offset-from-gep", "slsr"};
+    const llvm::PassInfo *info =
+        llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+    if (info && llvm::is_contained(kUnwanted, info->getPassArgument())) {
+      delete pass;
+      return;
+    }
+    passes.add(pass);
+  }
+
+private:
+  llvm::legacy::PassManager &passes;
+};
+} // namespace
+
 llvm::Expected<std::unique_ptr<llvm::Module>>
 attnfuse::translateKernels(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip,
                            llvm::LLVMContext &context) {
@@ -123,7 +153,8 @@ attnfuse::generatePTX(mlir::gpu::GPUModuleOp kernels, llvm::StringRef chip) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+  LeanPassManager lean(passes);
+  if ((*machine)->addPassesToEmitFile(lean, stream, nullptr,
                                       llvm::CodeGenFileType::AssemblyFile,
                                       /*DisableVerify=*/true)) {
     return llvm::createStringError("this LLVM emits no PTX");
