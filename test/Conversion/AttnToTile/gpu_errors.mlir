@@ -61,7 +61,7 @@
 // RUN: not attnfuse-opt %s --attn-to-tile="chip=sm_90a block-n=24" 2>&1 | FileCheck %s --check-prefix=WGMMA
 // WGMMA: error: option 'block-n': expected a multiple of 16 up to 256 (what wgmma takes on sm_90a), got 24
 // RUN: not attnfuse-opt %s --attn-to-tile="chip=sm_90a warps=4" 2>&1 | FileCheck %s --check-prefix=HOPPERWARPS
-// HOPPERWARPS: error: option 'warps': expected 12 for block-m = 192 on sm_90a (4 for each 64 query rows), got 4
+// HOPPERWARPS: error: option 'warps': expected 16 for block-m = 256 on sm_90a (4 for each 64 query rows), got 4
 // RUN: not attnfuse-opt %s --attn-to-tile="chip=sm_90a block-m=256 block-n=256 stages=8" 2>&1 | FileCheck %s --check-prefix=HOPPERSHARED
 // HOPPERSHARED: error: needs 558080 bytes of shared memory with block-m = 256, block-n = 256 and stages = 8; sm_90a has 232448 for a block; use smaller blocks or fewer stages
 // A single consumer leaves nothing to take: setmaxnreg asks for what it has.

@@ -111,14 +111,13 @@
 // CHECK-NEXT:      tile.dot_start %[[LOOP]]#3, %[[V]][%[[VL]]] acc %[[LOOP]]#2
 // CHECK-NEXT:      tile.dot_wait
 // CHECK-NEXT:      tile.release %[[V]][%[[VL]]]
-// CHECK-NEXT:      scf.for
-// CHECK:             tile.release %[[K]]
-// CHECK:             tile.release %[[V]]
 // CHECK:           tile.store %{{.*}}, %[[MV]]{{.*}} along [2, -1]
 // CHECK:           tile.combine add
 // CHECK:           tile.put %{{.*}}, %[[O]][%[[G]]]
 // CHECK-NEXT:      tile.copy_out %[[O]][%[[G]]], %[[OV]]{{.*}} along [2, 3] :
-// CHECK-NOT:       tile.release
+// CHECK-NEXT:      scf.for
+// CHECK:             tile.release %[[K]]
+// CHECK:             tile.release %[[V]]
 // CHECK:         tile.return
 
 // PORTABLE-NOT:  tile.roles
@@ -148,21 +147,19 @@ func.func @causal(%q: tensor<1x4x?x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v: tens
 
 // -----
 
-// Without a mask query tiles are alike: the grid hands them out, and nothing is
-// marked. The portable kernel is for what TMA cannot address.
+// Without a mask nothing is marked. The portable kernel is for what TMA cannot address.
 // CHECK-LABEL: func.func @plain(
 // CHECK:         tile.launch @plain_tile {{.*}} {otherwise = @plain_portable}
 // CHECK-NOT:     tile.launch
 // CHECK-LABEL: tile.kernel @plain_portable(
 // CHECK-NOT:     tile.dot_guarded
 // CHECK-LABEL: tile.kernel @plain_tile(
-// CHECK-SAME:    block_m = 192, block_n = 128, warps = 12, stages = 2, registers = 160, producer_registers = 32, rescale = 8>
-// CHECK-NOT:     tile.next_work
-// CHECK:         tile.roles producer 32 {
-// CHECK:           tile.program_id 0
-// CHECK-COUNT-3:   tile.async_load %{{.*}} : !tile.view<1x4x?x64xbf16>, !tile.ring<3x64x64xbf16, 128>
-// CHECK:         } consumer 160 {
-// CHECK-NOT:     tile.next_work
+// CHECK-SAME:    block_m = 256, block_n = 64, warps = 16, stages = 2, registers = 112, producer_registers = 24, rescale = 8, persistent = true>
+// CHECK:         tile.roles producer 24 {
+// CHECK:           tile.next_work
+// CHECK-COUNT-4:   tile.async_load %{{.*}} : !tile.view<1x4x?x64xbf16>, !tile.ring<4x64x64xbf16, 128>
+// CHECK:         } consumer 112 {
+// CHECK:           tile.next_work
 // CHECK-NOT:     i8
 // CHECK:         tile.return
 // PORTABLE-LABEL: tile.kernel @plain_tile(

@@ -39,25 +39,20 @@
 // INIT-NEXT:   }
 // INIT-NEXT:   nvvm.barrier0
 
-// The producer: one warp of it works, one lane issues. A slot that was never
-// used is free: parity 1.
+// The producer: one thread of it works. A slot that was never used is free:
+// parity 1.
 // CHECK:         nvvm.barrier0
 // CHECK:         scf.if
 // CHECK-NEXT:      nvvm.setmaxregister decrease 24
 // CHECK:           scf.if
-// CHECK:             %[[LANE0:.*]] = arith.cmpi eq
-// CHECK-NEXT:        scf.if %[[LANE0]] {
-// CHECK-NEXT:          nvvm.prefetch tensormap, %[[MAPQ]]
-// CHECK:             %[[ONE:.*]] = scf.if %[[LANE0]] -> (i32)
-// CHECK-NEXT:          llvm.atomicrmw add %[[COUNTER]], %c1_i32 monotonic
-// CHECK:             %[[WORK:.*]] = nvvm.shfl.sync idx %c-1_i32, %[[ONE]], %c0_i32
+// CHECK:             nvvm.prefetch tensormap, %[[MAPQ]]
+// CHECK:             %[[WORK:.*]] = llvm.atomicrmw add %[[COUNTER]], %c1_i32 monotonic
 // CHECK:             nvvm.mbarrier.try_wait.parity %{{.*}}, %c1_i32,
-// CHECK-NEXT:        scf.if %[[LANE0]] {
-// CHECK-NEXT:          llvm.store %[[WORK]], %{{.*}} : i32, !llvm.ptr<3>
-// CHECK:               nvvm.mbarrier.arrive
+// CHECK-NEXT:        llvm.store %[[WORK]], %{{.*}} : i32, !llvm.ptr<3>
+// CHECK:             nvvm.mbarrier.arrive
+// CHECK-NOT:         scf.if
 // Queries: 64 x 64 bf16 are 8192 bytes.
 // CHECK:             nvvm.mbarrier.try_wait.parity %{{.*}}, %c1_i32,
-// CHECK:             scf.if %[[LANE0]] {
 // CHECK:               nvvm.mbarrier.arrive.expect_tx %[[QB:.*]], %c8192_i32
 // CHECK:               nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAPQ]], %[[QB]], box[%c0_i32, %[[WORK]], %c0_i32, %c0_i32]
 // CHECK:             nvvm.mbarrier.try_wait.parity
