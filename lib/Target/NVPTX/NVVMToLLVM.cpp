@@ -53,8 +53,7 @@ using Replacement = Operation *(*)(OpBuilder &, Operation *);
 using Replacements = llvm::DenseMap<TypeID, Replacement>;
 } // namespace
 
-template <typename To>
-static Operation *make(OpBuilder &b, Operation *op) {
+template <typename To> static Operation *make(OpBuilder &b, Operation *op) {
   return To::create(b, op->getLoc(), op->getResultTypes(), op->getOperands(),
                     ArrayRef<NamedAttribute>());
 }
@@ -124,10 +123,10 @@ static Operation *branch(OpBuilder &b, Operation *op) {
 
 static Operation *conditionalBranch(OpBuilder &b, Operation *op) {
   auto jump = cast<cf::CondBranchOp>(op);
-  return LLVM::CondBrOp::create(
-      b, op->getLoc(), jump.getCondition(), jump.getTrueDest(),
-      jump.getTrueDestOperands(), jump.getFalseDest(),
-      jump.getFalseDestOperands());
+  return LLVM::CondBrOp::create(b, op->getLoc(), jump.getCondition(),
+                                jump.getTrueDest(), jump.getTrueDestOperands(),
+                                jump.getFalseDest(),
+                                jump.getFalseDestOperands());
 }
 
 static const Replacements &replacements() {
@@ -136,8 +135,7 @@ static const Replacements &replacements() {
     auto add = [&](TypeID id, Replacement replacement) {
       map.try_emplace(id, replacement);
     };
-#define REPLACE(KIND, FROM, TO)                                                \
-  add(TypeID::get<FROM>(), KIND<FROM, LLVM::TO>)
+#define REPLACE(KIND, FROM, TO) add(TypeID::get<FROM>(), KIND<FROM, LLVM::TO>)
     REPLACE(overflow, arith::AddIOp, AddOp);
     REPLACE(overflow, arith::SubIOp, SubOp);
     REPLACE(overflow, arith::MulIOp, MulOp);
@@ -205,9 +203,9 @@ struct LowerKernelsPass
 
   StringRef getArgument() const override { return "attnfuse-lower-kernels"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
-                    LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
-                    vector::VectorDialect>();
+    registry
+        .insert<arith::ArithDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
+                math::MathDialect, NVVM::NVVMDialect, vector::VectorDialect>();
   }
   LogicalResult initialize(MLIRContext *context) override;
   void runOnOperation() override;
@@ -246,9 +244,8 @@ LogicalResult LowerKernelsPass::expand(ArrayRef<Operation *> functions) {
 }
 
 /// Rewrites each of `ops`, of which none is rewritten by another's pattern.
-LogicalResult
-LowerKernelsPass::apply(ArrayRef<Operation *> ops,
-                        const FrozenRewritePatternSet &patterns) {
+LogicalResult LowerKernelsPass::apply(ArrayRef<Operation *> ops,
+                                      const FrozenRewritePatternSet &patterns) {
   PatternApplicator applicator(patterns);
   applicator.applyDefaultCostModel();
   PatternRewriter rewriter(&getContext());
@@ -305,10 +302,10 @@ void LowerKernelsPass::runOnOperation() {
     for (Block &block : function.getBody()) {
       for (Operation &op : llvm::make_early_inc_range(block)) {
         b.setInsertionPoint(&op);
-        if (Operation *made = hasReplacement(&op)
-                                  ? replacements().lookup(
-                                        op.getName().getTypeID())(b, &op)
-                                  : nullptr) {
+        if (Operation *made =
+                hasReplacement(&op)
+                    ? replacements().lookup(op.getName().getTypeID())(b, &op)
+                    : nullptr) {
           op.replaceAllUsesWith(made);
           op.erase();
         } else {

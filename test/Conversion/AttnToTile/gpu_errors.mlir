@@ -66,7 +66,7 @@
 // HOPPERSHARED: error: needs 558080 bytes of shared memory with block-m = 256, block-n = 256 and stages = 8; sm_90a has 232448 for a block; use smaller blocks or fewer stages
 // A single consumer leaves nothing to take: setmaxnreg asks for what it has.
 // RUN: attnfuse-opt %s --attn-to-tile="chip=sm_90a block-m=64 warps=4" | FileCheck %s --check-prefix=ONE
-// ONE: schedule = #tile.schedule<block_m = 64, block_n = 128, warps = 4, stages = 2, registers = 256, producer_registers = 24,
+// ONE: schedule = #tile.schedule<block_m = 64, block_n = 64, warps = 4, stages = 2, registers = 256, producer_registers = 24,
 // ONE: tile.roles producer 24
 // ONE: consumer 256
 
